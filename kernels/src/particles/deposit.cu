@@ -120,6 +120,8 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
   const u64 mass = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
+  const bool inner = is_inner(zone, cell);
+  if (p.skips_zone && inner) return;
   if (finer > 0 && p.clouds.zone >= 2) {
     // a cloud as wide as the cells of the deposit
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
@@ -129,7 +131,6 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     add_any(p.clouds.width, own, offset, patch, 0, mass);
     return;
   }
-  const bool inner = is_inner(zone, cell);
   u64* block = p.beside || (inner && finer == 0) ? coarser : own;
   if (p.beside && inner) return;
   if (inner) {
@@ -168,7 +169,7 @@ KERNEL_BOUNDS(particles_deposit, particles::args::DepositParameters, 256, 6) {
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
   EACH(n, p.wide != nullptr ? 2 * BLOCK : BLOCK) own[n] = 0;
   launch::barrier();
-  const bool wide = p.beside || (p.finer == 0 && zone.inner != 0);
+  const bool wide = p.beside || (p.wide != nullptr && p.finer == 0 && zone.inner != 0);
   if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;
   const PageView from = page_view(p.from.page_array);
   EACH(k, chunk.count) add_particle(p, zone, from, chunk.row, chunk.first + k, own, coarser);

@@ -337,6 +337,8 @@ pub struct DepositParameters {
     pub finer: i32,
     /// `true` if they are patches of the next coarser level.
     pub beside: bool,
+    /// `true` to leave out particles in the boundary zone.
+    pub skips_zone: bool,
 }
 
 /// Parameters of `particles_pack_sums`: packs sums for other ranks.

@@ -36,6 +36,12 @@ pub fn items() -> Vec<&'static Item> {
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct KickParameters<R> {
+    /// `true` for particles outside the boundary zone of their level; otherwise the coarser level kicks those in the zone only.
+    pub deep: bool,
+    /// `true` to add the acceleration to the present one.
+    pub add: bool,
+    /// `true` to gather the second vector field, if there are two.
+    pub second: bool,
     /// Particles.
     pub from: ParticleList,
     /// Accelerations on the particles' level or on the next coarser one.

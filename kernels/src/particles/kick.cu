@@ -8,9 +8,10 @@ constexpr int BESIDE = 1;
 
 RS_FN void kick(const KickParameters& p, const PageView& of, i64 n, const REAL* v, const REAL* a) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const REAL by = p.correct ? a[axis] - of.number(ACCELERATION + axis, n) : a[axis];
+    const REAL kept = p.correct || p.add ? of.number(ACCELERATION + axis, n) : REAL(0);
+    const REAL by = p.correct && !p.add ? a[axis] - kept : a[axis];
     of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], by, (REAL)p.half);
-    of.number(ACCELERATION + axis, n) = a[axis];
+    of.number(ACCELERATION + axis, n) = p.add ? kept + a[axis] : a[axis];
   }
 }
 
@@ -33,7 +34,7 @@ RS_FN PredictedPosition predict(const KickParameters& p, const PageView& of, i64
 
 // Returns whether the coarser level deposits the particle there with a cloud as wide as its cells.
 RS_FN bool has_coarse_cloud(const KickParameters& p, const BoundaryZone& zone, int row, const PredictedPosition& there) {
-  if (!p.parent) return true;
+  if (!p.parent || p.clouds.zone >= 2) return true;
   int cell[3];
   for (int axis = 0; axis < 3; ++axis) {
     const int side = side_of(p.from.tables, row, axis);
@@ -72,7 +73,7 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
   SHARED BoundaryZone zone;
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
   launch::barrier();
-  if (p.parent && zone.inner == 0) return;
+  if (p.parent && !p.deep && zone.inner == 0) return;
   REAL* block = launch::shared<REAL>();
   const int centre = p.parent ? tables.parent[chunk.row] : chunk.row;
   if (p.state == 0) mesh::gather<BESIDE>(block, p.view, centre, mesh::Store<mesh::PATCH + 2 * BESIDE>());
@@ -95,15 +96,15 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
       if (inner) continue;
       const int step[3] = {0, 0, 0};
       REAL a[3];
-      gather_any<BESIDE>(p.clouds.width, block, offset, step, p.clouds.zone > 0, a);
+      gather_any<BESIDE>(p.clouds.width, block, offset, step, p.second, a);
       kick(p, of, n, v, a);
       continue;
     }
-    if (p.parent && !inner) continue;
+    if (p.parent && inner == p.deep) continue;
     if (p.parent) {
       RS_UNROLL for (int axis = 0; axis < 3; ++axis)
         offset[axis] = motion::in_parent(offset[axis], (unsigned)side_of(tables, chunk.row, axis));
     }
-    kick_from_coarser(p, zone, block, chunk.row, n, offset, v, p.clouds.zone > 0);
+    kick_from_coarser(p, zone, block, chunk.row, n, offset, v, p.second);
   }
 }

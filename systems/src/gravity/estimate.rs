@@ -14,6 +14,8 @@ pub(super) struct ExchangeEstimate {
     pub cycle_settings: CycleSettings,
     /// `true` if levels with finer ones also solve for their own potential.
     pub own: bool,
+    /// `true` if levels with coarser or finer ones also solve for the potentials of pairs.
+    pub pairs: bool,
     pub two_way: bool,
     /// Relaxation sweeps at synchronisation points.
     pub aligned: usize,
@@ -27,12 +29,13 @@ impl ExchangeEstimate {
     pub fn of(
         config: &GravityConfig,
         cycle_settings: CycleSettings,
-        own: bool,
+        (own, pairs): (bool, bool),
         periodic: bool,
     ) -> Self {
         Self {
             cycle_settings,
             own,
+            pairs,
             two_way: config.coupling == Coupling::TwoWay,
             aligned: config.sweeps_aligned,
             root: (config.root == RootMethod::Multigrid).then_some(config.root_cycles),
@@ -68,7 +71,11 @@ impl ExchangeEstimate {
         for level in 0..levels {
             let CycleSettings { cycles, sweeps } = self.cycle_settings;
             let steps = shape.steps[level] as usize;
-            let potentials = 1 + usize::from(self.own && self.two_way && level + 1 < levels);
+            let has_finer = level + 1 < levels;
+            let pairs = usize::from(has_finer) + usize::from(level > 0);
+            let potentials = 1
+                + usize::from(self.own && self.two_way && has_finer)
+                + if self.pairs { pairs } else { 0 };
             sums[level] += potentials
                 * steps
                 * match level {
@@ -129,6 +136,7 @@ mod tests {
                 sweeps: 1,
             },
             own: false,
+            pairs: false,
             two_way: true,
             aligned: 2,
             root: None,

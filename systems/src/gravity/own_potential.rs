@@ -81,7 +81,7 @@ impl OwnPotentialSolver<'_, '_> {
 }
 
 /// Solves for the own potential at the end of the step of a level.
-fn solve_own_potential(
+pub(super) fn solve_own_potential(
     mut own: OwnPotentialSolver,
     clock: Res<LevelClock>,
     levels: Res<Levels>,

@@ -69,7 +69,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         let rows = matter.rows().to_vec();
         let patches: Vec<[i32; 3]> = rows.iter().map(|&row| matter.index(row)).collect();
         in_precision!(matter.precision(), R => {
-            let PoissonEquation { coefficient, mean } = *self.equation;
+            let PoissonEquation { coefficient, mean, .. } = self.equation();
             let (coefficient, mean) = (R::lit(coefficient), R::lit(mean));
             let matter = matter.host::<R>(&rows)?;
             let of_level = |density: &R| source_of(*density, coefficient, mean);
@@ -188,7 +188,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         let kernels = self.solver.kernels.as_ref();
         let summed = RootSums {
             of: self.matter.own_on(0),
-            equation: *self.equation,
+            equation: self.equation(),
             tau: self.tau_of(0),
             order,
             half: root.half,
@@ -208,7 +208,9 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         let kernels = self.solver.kernels.as_ref();
         let mut summed = RootSums::plain(self.potential.own_on(0));
         summed.equation.mean = summed.mean(ranks, kernels)?;
-        let PoissonEquation { coefficient, mean } = summed.equation;
+        let PoissonEquation {
+            coefficient, mean, ..
+        } = summed.equation;
         if let Some(kernels) = kernels {
             kernels.root.shift(&summed.on_device(0.0))?;
         } else {
@@ -328,6 +330,7 @@ impl<'a, F: Field> RootSums<'a, F> {
         let equation = PoissonEquation {
             coefficient: 1.0,
             mean: 0.0,
+            outer_mean: 0.0,
         };
         Self {
             of,

@@ -29,7 +29,7 @@ pub(super) struct Gravity {
 }
 
 /// Number of cycles that solve a level without an initial guess.
-const INITIAL_CYCLES: usize = 8;
+pub(super) const INITIAL_CYCLES: usize = 8;
 
 impl Gravity {
     pub fn two_way(&self) -> bool {

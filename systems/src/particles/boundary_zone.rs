@@ -14,6 +14,18 @@ pub struct BoundaryZone {
     inner: Vec<[i32; 3]>,
 }
 
+/// Particles that a kick includes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum KickPart {
+    /// All particles.
+    All,
+    /// All but those of [`KickPart::Deep`].
+    Others,
+    /// Particles outside the boundary zone of their level, on all levels but the root level, by
+    /// [`PairAcceleration`](crate::fields::PairAcceleration).
+    Deep,
+}
+
 /// Returns `true` if a step along an axis leaves the domain.
 pub fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
     let mut destination = [0; 3];

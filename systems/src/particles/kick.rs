@@ -1,23 +1,25 @@
 //! Gathers forces at the end of a step with the cloud of the deposit, and applies the closing kick.
 
 use super::Motion;
-use super::boundary_zone::{BoundaryZone, cell_of, is_beyond};
+use super::boundary_zone::{BoundaryZone, KickPart, cell_of, is_beyond};
+use super::deposit::WIDE_ZONE;
 use super::device::KickContext;
 use super::mass_quantum::MassQuantum;
 use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
 use super::species::{Species, SpeciesMap};
 use super::time_step::MaxMagnitudes;
-use crate::fields::Acceleration;
+use crate::fields::{Acceleration, PairAcceleration};
+use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::Lane;
 use nestar_engine::comm::Comm;
-use nestar_engine::data::LevelRows;
+use nestar_engine::data::{Field, LevelRows};
 use nestar_engine::device::DeviceError;
 use nestar_engine::device::parallel::PerThread;
 use nestar_engine::mesh::{LevelClock, Levels, Topology, parallel};
 use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
-use nestar_engine::{Error, in_precision};
+use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::{first_cell, share, weights};
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
@@ -247,15 +249,22 @@ fn cell_in_child(offset: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] 
     [0, 1, 2].map(|a| halves[a] + 2 * side * step[a] - side * sides[a] as i32)
 }
 
+/// Accelerations of a particle, which are added up.
+struct Parts<R> {
+    first: [R; 3],
+    second: Option<[R; 3]>,
+}
+
 /// Gathers forces and kicks the particles of a level.
-struct ClosingKick<'a, R: ParticleReal> {
+struct ClosingKick<'a, R: ParticleReal, F: Field> {
     topology: &'a Topology,
     motion: &'a Motion,
     /// Width of the coarse-fine boundary zone in coarse cells.
     zone: usize,
     /// `true` to gather the acceleration by the own potential of each level, if the field has it.
     own_potential: bool,
-    field: &'a FieldView<'a, Acceleration>,
+    part: KickPart,
+    field: &'a FieldView<'a, F>,
     /// Time of the closing kick.
     time: f64,
     /// Length of the kick: half the step.
@@ -264,7 +273,7 @@ struct ClosingKick<'a, R: ParticleReal> {
     correct: bool,
 }
 
-impl<R: ParticleReal> ClosingKick<'_, R> {
+impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
     /// Returns `true` if the coarser level is at another time and has nothing to correct.
     fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
         self.correct && around.states.len() > 1
@@ -305,6 +314,9 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         rows: &mut ParticlePages,
         own: &mut VectorWindow<R>,
     ) -> Result<(), DeviceError> {
+        if self.part != KickPart::All && self.field.level() > 0 {
+            return self.kick_part_of_leaf::<W>(columns, row, rows, own);
+        }
         let zone = BoundaryZone::of(self.topology, row, self.zone);
         let around = self.topology.neighbours(row);
         if !zone.has_inner() && around.iter().all(|&beside| beside >= 0) {
@@ -339,11 +351,89 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                 let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
                 let velocity = Page::vector(&page.velocity, n);
                 parent.at::<W>(wide, velocity, true, |offset, step| {
-                    zone.is_inner(cell_in_child(offset, step, sides))
+                    self.zone >= WIDE_ZONE || zone.is_inner(cell_in_child(offset, step, sides))
                 })
             }
         });
         Ok(())
+    }
+
+    /// Kicks the particles of an own leaf that are in the boundary zone, or those that are not.
+    fn kick_part_of_leaf<const W: usize>(
+        &self,
+        columns: ParticleColumns,
+        row: u32,
+        rows: &mut ParticlePages,
+        own: &mut VectorWindow<R>,
+    ) -> Result<(), DeviceError> {
+        let (deep, zone) = (
+            self.part == KickPart::Deep,
+            BoundaryZone::of(self.topology, row, self.zone),
+        );
+        let parent = (self.topology.parent(row)).filter(|_| deep || zone.has_inner());
+        let Some(parent) = parent
+            .map(|parent| self.coarser_states(parent))
+            .transpose()?
+        else {
+            return Ok(());
+        };
+        if self.is_redundant(&parent) {
+            return Ok(());
+        }
+        if deep {
+            self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
+            own.extrapolate::<REACH>(self.topology.neighbours(row), self.motion.walls);
+        }
+        let sides = self.topology.index(row).map(|i| (i & 1) as u32);
+        let (own, parent, zone) = (&*own, &parent, &zone);
+        self.kick_parts(columns, rows, |page, n| {
+            let offset = page.offset_of(n);
+            if zone.is_inner(cell_of(offset, [0; 3])) == deep {
+                return None;
+            }
+            let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
+            let velocity = Page::vector(&page.velocity, n);
+            let own = || own.at::<W, REACH>(offset, [0; 3], false);
+            Some(Parts {
+                first: parent.at::<W>(wide, velocity, true, |_, _| true),
+                second: deep.then(own),
+            })
+        });
+        Ok(())
+    }
+
+    /// Kicks those particles for which `gathered` returns accelerations, and caches the largest velocities.
+    fn kick_parts(
+        &self,
+        columns: ParticleColumns,
+        rows: &mut ParticlePages,
+        gathered: impl Fn(&Page<R>, usize) -> Option<Parts<R>>,
+    ) {
+        let mut largest = MaxMagnitudes::default();
+        for (page, count) in rows.pages::<R>(columns) {
+            for n in 0..count {
+                let Some(Parts { first, second }) = gathered(&page, n) else {
+                    continue;
+                };
+                for axis in 0..3 {
+                    let (velocity, acceleration) =
+                        (&mut page.velocity[axis][n], &mut page.acceleration[axis][n]);
+                    let kept = if self.correct {
+                        *acceleration
+                    } else {
+                        R::lit(0.0)
+                    };
+                    *velocity = kicked(*velocity, first[axis] - kept, self.half);
+                    *acceleration = first[axis];
+                    if let Some(second) = second {
+                        *velocity = kicked(*velocity, second[axis], self.half);
+                        *acceleration += second[axis];
+                    }
+                }
+            }
+            largest.include(&page, count);
+        }
+        rows.cache_largest(largest.sizes());
     }
 
     /// Kicks the particles that the level moves in a leaf of the coarser level.
@@ -371,11 +461,11 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     /// Kicks particles page by page with the accelerations that `gathered` returns, and caches the largest
     /// velocities.
     #[inline(always)]
-    fn kick<F: Fn(&Page<R>, usize) -> [R; 3]>(
+    fn kick<G: Fn(&Page<R>, usize) -> [R; 3]>(
         &self,
         columns: ParticleColumns,
         rows: &mut ParticlePages,
-        gathered: impl Fn(&Page<R>) -> F,
+        gathered: impl Fn(&Page<R>) -> G,
     ) {
         let mut largest = MaxMagnitudes::default();
         for (page, count) in rows.pages::<R>(columns) {
@@ -418,7 +508,9 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                 true if here.count() > 0 => {
                     self.kick_leaf::<W>(columns, *row, here, &mut blocks.get())
                 }
-                false if fine.count() > 0 => self.kick_coarser_leaf::<W>(columns, *row, fine),
+                false if fine.count() > 0 && self.part != KickPart::Deep => {
+                    self.kick_coarser_leaf::<W>(columns, *row, fine)
+                }
                 _ => Ok(()),
             });
             let kicked: Result<(), DeviceError> = kicked.into_iter().collect();
@@ -429,23 +521,55 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     }
 }
 
+/// A field of accelerations.
+trait KickField: Field {
+    /// Particles that the field kicks if there is [`PairAcceleration`].
+    const PART: KickPart;
+}
+
+impl KickField for Acceleration {
+    const PART: KickPart = KickPart::Others;
+}
+
+impl KickField for PairAcceleration {
+    const PART: KickPart = KickPart::Deep;
+}
+
+/// Time and length of a kick.
+#[derive(Clone, Copy)]
+struct KickStep {
+    time: f64,
+    half: f64,
+    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
+    correct: bool,
+}
+
 /// Kicks the particles of a species that a level moves, on the host or on a device.
-fn kick(
+fn kick<F: KickField>(
     species: &mut Species,
     topology: &Topology,
     motion: &Motion,
-    field: &FieldView<Acceleration>,
-    time: f64,
-    half: f64,
-    correct: bool,
+    field: &FieldView<F>,
+    step: KickStep,
 ) -> Result<(), DeviceError> {
     let (tables, zone) = (field.place().tables, motion.zone_of(species));
+    let part = match motion.has_pairs && zone > 0 {
+        true => F::PART,
+        false if F::PART == KickPart::Deep => return Ok(()),
+        false => KickPart::All,
+    };
+    let KickStep {
+        time,
+        half,
+        correct,
+    } = step;
     if let Some((lists, tables)) = species.upload(topology, tables)?.zip(tables) {
         return lists.kick(&KickContext {
             topology,
             tables,
             motion,
             zone,
+            part,
             field,
             time,
             half,
@@ -453,11 +577,12 @@ fn kick(
         });
     }
     in_precision!(species.precision(), R => {
-        let force = ClosingKick::<R> {
+        let force = ClosingKick::<R, F> {
             topology,
             motion,
             zone,
             own_potential: zone > 0,
+            part,
             field,
             time,
             half: R::lit(half),
@@ -472,31 +597,59 @@ fn kick(
     })
 }
 
+/// Registers the systems that kick particles by a field of accelerations.
+fn register_for<F: KickField>(sim: &mut Engine) {
+    sim.system_in(Ready::Recompute, set_initial_acceleration::<F>)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
+    sim.system_in(Advance::Correct, close_kick::<F>)
+        .in_sequence()
+        .keeps_particles();
+    sim.system_in(Aligned::Correct, correct_kick::<F>)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
+}
+
+/// Registers the systems of the closing kick.
+pub(super) fn register(sim: &mut Engine) {
+    if sim.world.resource::<Motion>().has_pairs {
+        // first, because the other one records that all accelerations are known
+        register_for::<PairAcceleration>(sim);
+    }
+    register_for::<Acceleration>(sim);
+}
+
 /// Applies the closing kick to the particles that the current level moves.
-pub(super) fn close_kick(
+fn close_kick<F: KickField>(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
     motion: Res<Motion>,
     mut species: ResMut<SpeciesMap>,
-    field: Read<Acceleration, REACH>,
+    field: Read<F, REACH>,
 ) -> Result<(), Error> {
     let field = field.get(REACH)?;
+    let step = KickStep {
+        time: clock.end,
+        half: 0.5 * clock.dt,
+        correct: false,
+    };
     for species in species.falling() {
-        let half = 0.5 * clock.dt;
-        kick(species, &topology, &motion, &field, clock.end, half, false)?;
+        kick(species, &topology, &motion, &field, step)?;
     }
     Ok(())
 }
 
 /// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
 /// contribution of finer levels to its potential. It uses that of the step before.
-pub(super) fn correct_kick(
+fn correct_kick<F: KickField>(
     topology: Res<Topology>,
     levels: Res<Levels>,
     motion: Res<Motion>,
     aligned: Res<AlignedLevels>,
     mut species: ResMut<SpeciesMap>,
-    mut field: Write<Acceleration, REACH>,
+    mut field: Write<F, REACH>,
     mut others: Comm,
 ) -> Result<(), Error> {
     if aligned.coarsest >= aligned.finest {
@@ -511,9 +664,13 @@ pub(super) fn correct_kick(
         let since = levels
             .clock(level.saturating_sub(1).max(aligned.coarsest))
             .dt;
+        let step = KickStep {
+            time: levels.time(level),
+            half: 0.5 * since,
+            correct: true,
+        };
         for species in species.falling() {
-            let (time, half) = (levels.time(level), 0.5 * since);
-            kick(species, &topology, &motion, &field, time, half, true)?;
+            kick(species, &topology, &motion, &field, step)?;
         }
     }
     Ok(())
@@ -521,14 +678,14 @@ pub(super) fn correct_kick(
 
 /// Times and parameters of the first kick.
 #[derive(SystemParam)]
-pub(super) struct InitialKick<'w> {
+struct InitialKick<'w> {
     topology: Res<'w, Topology>,
     levels: Res<'w, Levels>,
     motion: Res<'w, Motion>,
 }
 
 /// Computes the accelerations of all particles before the first step, unless they were restored.
-pub(super) fn set_initial_acceleration(
+fn set_initial_acceleration<F: KickField>(
     rows: LevelRows,
     InitialKick {
         topology,
@@ -537,7 +694,7 @@ pub(super) fn set_initial_acceleration(
     }: InitialKick,
     mut species: ResMut<SpeciesMap>,
     mut quantum: ResMut<MassQuantum>,
-    mut field: Write<Acceleration, REACH>,
+    mut field: Write<F, REACH>,
     mut others: Comm,
 ) -> Result<(), Error> {
     let finest = rows.finest();
@@ -547,14 +704,20 @@ pub(super) fn set_initial_acceleration(
     for level in 0..=finest {
         field.refresh_on(&mut others, level)?;
     }
-    if std::mem::replace(&mut quantum.has_accelerations, true) {
+    let are_known = quantum.has_accelerations;
+    quantum.has_accelerations |= F::PART != KickPart::Deep;
+    if are_known {
         return Ok(());
     }
     for level in 0..=finest {
         let field = field.get_on(level, REACH)?;
+        let step = KickStep {
+            time: levels.time(level),
+            half: 0.0,
+            correct: false,
+        };
         for species in species.falling() {
-            let time = levels.time(level);
-            kick(species, &topology, &motion, &field, time, 0.0, false)?;
+            kick(species, &topology, &motion, &field, step)?;
         }
     }
     Ok(())

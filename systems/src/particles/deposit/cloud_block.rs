@@ -259,6 +259,8 @@ pub struct CloudBlocks {
     pub finer: usize,
     /// `true` if clouds on finer levels are as wide as those of the level of the deposit.
     pub are_wide: bool,
+    /// `true` to leave out particles in the boundary zone.
+    pub skips_zone: bool,
     /// Mass on the level of the deposit.
     pub own: CloudBlock,
     /// Mass on the next coarser level, for wide clouds that partly cover cells of the level.
@@ -276,17 +278,25 @@ impl CloudBlocks {
         zone: &BoundaryZone,
         index: [i32; 3],
     ) {
-        if !zone.has_inner() || (self.are_wide && self.finer > 0) {
-            let levels = match self.are_wide {
-                true => (0, self.finer),
-                false => (self.finer, 0),
-            };
-            return self
-                .own
-                .add_clouds::<R, W>(index, levels, seen, page, count);
+        let (finer, up) = match self.are_wide {
+            true => (0, self.finer),
+            false => (self.finer, 0),
+        };
+        let skips_zone = self.skips_zone && zone.has_inner();
+        if !skips_zone && (!zone.has_inner() || up > 0) {
+            return (self.own).add_clouds::<R, W>(index, (finer, up), seen, page, count);
         }
         for n in 0..count {
             let mass = seen.weight(page, n);
+            if skips_zone {
+                let (offset, step) = seen.offset(page, n);
+                if !zone.is_inner(cell_of(offset, step)) {
+                    let along = [0, 1, 2].map(|a| in_ancestor(offset[a], index[a] + step[a], up));
+                    let (offset, patch) = (along.map(|a| a.0), along.map(|a| a.1));
+                    self.own.add_cloud::<W>(offset, patch, finer, mass);
+                }
+                continue;
+            }
             self.add_beside::<W>(seen.offset(page, n), mass, zone, index);
         }
     }

@@ -34,6 +34,7 @@ use nestar_kernels::{CELLS, PATCH};
 use remote_sums::{OF_PARENT, OWN};
 pub(super) use slot_table::SlotTable;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 use threads::{PatchGroup, ThreadSums};
 
@@ -132,6 +133,15 @@ pub(super) struct DepositClouds {
     /// Reflecting faces of the domain, `[axis][side]`.
     pub walls: [[bool; 2]; 3],
     pub weights: DepositWeights,
+    /// If given, only particles on this level or finer ones that are outside its boundary zone have a cloud.
+    pub deep_in: Option<usize>,
+}
+
+impl DepositClouds {
+    /// Returns `true` if particles in the boundary zone of level `host` have no cloud.
+    fn skips_zone(&self, host: usize) -> bool {
+        self.deep_in == Some(host)
+    }
 }
 
 /// Deposit on one level at one time.
@@ -150,7 +160,7 @@ pub(super) struct Deposit<'a> {
 
 /// Smallest width of the boundary zone at which clouds as wide as coarse cells, of particles deep in a finer level,
 /// stay within the covered cells.
-const WIDE_ZONE: usize = 2;
+pub(super) const WIDE_ZONE: usize = 2;
 
 /// Marks a row of another rank.
 const NONE: u32 = u32::MAX;
@@ -169,8 +179,21 @@ impl<'a> Deposit<'a> {
             zone: motion.zone,
             walls: motion.walls,
             weights: DepositWeights::Masses(quanta_per_mass),
+            deep_in: None,
         };
         Self::of(topology, clouds, level, time_offsets)
+    }
+
+    /// Restricts the deposit to particles on `level` and finer levels that are outside the boundary zone of `level`.
+    pub fn of_deep(mut self, level: usize) -> Self {
+        self.clouds.deep_in = Some(level);
+        self
+    }
+
+    /// Returns the levels of the particles that have clouds.
+    fn hosts(&self) -> RangeInclusive<usize> {
+        let first = self.clouds.deep_in.unwrap_or(self.level.saturating_sub(1));
+        first..=self.topology.finest()
     }
 
     /// Starts a deposit of each particle in its cell, on synchronised levels.
@@ -180,6 +203,7 @@ impl<'a> Deposit<'a> {
             zone: 0,
             walls: [[false; 2]; 3],
             weights,
+            deep_in: None,
         };
         Self::of(topology, clouds, level, vec![0.0; topology.max_level + 3])
     }
@@ -251,6 +275,7 @@ impl<'a> Deposit<'a> {
         let mut blocks = CloudBlocks {
             finer,
             are_wide: self.clouds.zone >= WIDE_ZONE,
+            skips_zone: self.clouds.skips_zone(host),
             own: CloudBlock::new([0; 3], layers),
             coarser: None,
         };
@@ -260,7 +285,7 @@ impl<'a> Deposit<'a> {
             for (row, patch) in patches {
                 let zone = BoundaryZone::of(self.topology, *row, self.clouds.zone);
                 let index = self.topology.index(*row);
-                if finer == 0 && zone.has_inner() {
+                if finer == 0 && zone.has_inner() && self.clouds.deep_in.is_none() {
                     blocks.coarser = Some(CloudBlock::new(index.map(|i| i >> 1), layers));
                 }
                 for (list, rows) in patch.iter_mut().enumerate() {
@@ -388,7 +413,7 @@ impl<'a> Deposit<'a> {
     /// Deposits a species with clouds `W` cells wide.
     fn add_species<R: ParticleReal, const W: usize>(&mut self, species: &mut Species) {
         let mut sums = std::mem::take(&mut self.sums);
-        for host in self.level.saturating_sub(1)..=self.topology.finest() {
+        for host in self.hosts() {
             let rows = self.topology.rows(host).iter().copied();
             let beside = host < self.level;
             let rows = rows.filter(|&row| !beside || self.has_refined_neighbour(row));

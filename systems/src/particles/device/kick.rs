@@ -2,9 +2,10 @@
 
 use super::kernels::{BESIDE, BLOCK, LEAST, ListLaunch};
 use super::lists::DeviceParticles;
-use crate::fields::Acceleration;
+use crate::particles::boundary_zone::KickPart;
 use crate::particles::{Motion, wall_bits};
 use nestar_device::Number;
+use nestar_engine::data::Field;
 use nestar_engine::data::device::{DeviceTopology, DeviceView};
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
@@ -14,7 +15,7 @@ use nestar_kernels::particles::device::CloudShape;
 use nestar_kernels::particles::field_kernels::KickParameters;
 
 /// Input of the closing kick of a level.
-pub struct KickContext<'a> {
+pub struct KickContext<'a, F: Field> {
     /// Hierarchy.
     pub topology: &'a Topology,
     /// Topology tables on the device.
@@ -23,8 +24,10 @@ pub struct KickContext<'a> {
     pub motion: &'a Motion,
     /// Width of the coarse-fine boundary zone in coarse cells.
     pub zone: usize,
+    /// Particles to kick.
+    pub part: KickPart,
     /// Acceleration on the level.
-    pub field: &'a FieldView<'a, Acceleration>,
+    pub field: &'a FieldView<'a, F>,
     /// Time of the kick.
     pub time: f64,
     /// Length of the kick.
@@ -33,9 +36,12 @@ pub struct KickContext<'a> {
     pub correct: bool,
 }
 
-impl KickContext<'_> {
+impl<F: Field> KickContext<'_, F> {
     fn args(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
         KickParameters {
+            deep: self.part == KickPart::Deep,
+            add: false,
+            second: self.zone > 0,
             from: from.list,
             view,
             clouds: CloudShape {
@@ -59,16 +65,19 @@ impl DeviceParticles {
     ///
     /// # Errors
     /// The device fails.
-    pub fn kick(&mut self, context: &KickContext) -> Result<(), DeviceError> {
+    pub fn kick<F: Field>(&mut self, context: &KickContext<F>) -> Result<(), DeviceError> {
         let level = context.field.level();
         let (topology, tables) = (context.topology, super::tables(context.tables));
+        let part = context.part;
+        if part == KickPart::Deep {
+            return self.kick_deep(context);
+        }
         if self.holds(level, 0) {
             let own = self.list(topology, tables, level, 0)?;
-            self.launch_kick(
-                context,
-                &own,
-                &context.args(&own, context.field.on_device()),
-            )?;
+            if level == 0 || part == KickPart::All {
+                let args = context.args(&own, context.field.on_device());
+                self.launch_kick(context, &own, &args)?;
+            }
             if level > 0 && context.zone > 0 {
                 self.kick_from_coarser(context, &own, true)?;
             }
@@ -84,11 +93,33 @@ impl DeviceParticles {
         Ok(())
     }
 
+    /// Kicks particles outside the boundary zone of their level, first by the coarser level, then by their own.
+    fn kick_deep<F: Field>(&mut self, context: &KickContext<F>) -> Result<(), DeviceError> {
+        let level = context.field.level();
+        if level == 0 || !self.holds(level, 0) {
+            return Ok(());
+        }
+        if context.correct && context.field.coarser_on_device(context.time).len() > 1 {
+            return Ok(());
+        }
+        let tables = super::tables(context.tables);
+        let own = self.list(context.topology, tables, level, 0)?;
+        self.kick_from_coarser(context, &own, true)?;
+        let args = KickParameters {
+            add: true,
+            second: false,
+            ..context.args(&own, context.field.on_device())
+        };
+        self.launch_kick(context, &own, &args)?;
+        self.buffers[level][0].largest = None;
+        Ok(())
+    }
+
     /// Kicks by the states of the next coarser level: particles in the boundary zone of own patches, or
     /// particles in coarse patches.
-    fn kick_from_coarser(
+    fn kick_from_coarser<F: Field>(
         &self,
-        context: &KickContext,
+        context: &KickContext<F>,
         from: &ListLaunch,
         parent: bool,
     ) -> Result<(), DeviceError> {
@@ -121,9 +152,9 @@ impl DeviceParticles {
         Ok(())
     }
 
-    fn launch_kick(
+    fn launch_kick<F: Field>(
         &self,
-        context: &KickContext,
+        context: &KickContext<F>,
         from: &ListLaunch,
         args: &KickParameters<Number>,
     ) -> Result<(), DeviceError> {

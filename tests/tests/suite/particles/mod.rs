@@ -12,6 +12,7 @@ mod isolated_borders;
 mod monte_carlo_tracers;
 mod open_faces;
 mod orbits;
+mod pairs;
 mod partition;
 mod refusals;
 mod snapshots;
