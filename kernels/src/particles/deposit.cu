@@ -30,16 +30,19 @@ RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, i
   else add_cloud<3>(block, offset, patch, finer, mass);
 }
 
-// Predicts a particle at the time of the deposit: its offset, and the number of patches it has moved.
-RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, u64* offset, int* step) {
-  const REAL dt = (REAL)p.dt;
+// Width of clouds in cells of a coarser level, as in the host code.
+RS_FN int wide_cloud(int width) { return width < 2 ? 2 : width; }
+
+// Predicts a particle a time `ahead` of its own: its offset, and the number of patches it has moved, at most `most`.
+RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, double ahead, double most, u64* offset, int* step) {
+  const REAL dt = (REAL)ahead;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     offset[axis] = widen(from.offset(axis, n));
     step[axis] = 0;
     if (dt == REAL(0)) continue;
     const REAL v = from.number(VELOCITY + axis, n), a = from.number(ACCELERATION + axis, n);
     double by = (double)motion::displacement<REAL>(v, a, dt, (REAL)p.per_width[axis]);
-    by = by < -p.most ? -p.most : by > p.most ? p.most : by;
+    by = by < -most ? -most : by > most ? most : by;
     const int patches = (int)by;
     const auto to = motion::moved(offset[axis], by - (double)patches, BITS);
     offset[axis] = to._0;
@@ -110,25 +113,41 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
   }
 }
 
+// Returns the part of a mass that is outside the boundary zone, by the states of the next coarser level.
+RS_FN u64 deep_part(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, i64 n, u64 mass) {
+  if (!p.skips_zone || zone.inner == 0) return mass;
+  const u64 newer = cloud::split(mass, p.newer);
+  u64 part = 0;
+  for (int state = 0; state < 2; ++state) {
+    u64 offset[3];
+    int step[3], cell[3];
+    predict_position(p, from, n, p.zone_times[state], 2.0 * p.most, offset, step);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) cell[axis] = mesh::PATCH * step[axis] + (int)(offset[axis] >> 61);
+    if (!is_inner(zone, cell)) part += state == 0 ? mass - newer : newer;
+  }
+  return part;
+}
+
 RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, int row, i64 n, u64* own, u64* coarser) {
   u64 offset[3];
   int step[3], cell[3], patch[3], finer = p.finer;
-  predict_position(p, from, n, offset, step);
+  predict_position(p, from, n, p.dt, p.most, offset, step);
   const int* index = p.from.tables.index + 4 * (i64)row;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     cell[axis] = mesh::PATCH * step[axis] + (int)(offset[axis] >> 61);
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
-  const u64 mass = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
-  const bool inner = is_inner(zone, cell);
-  if (p.skips_zone && inner) return;
+  const u64 whole = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
+  const u64 mass = deep_part(p, zone, from, n, whole);
+  if (p.skips_zone && mass == 0) return;
+  const bool inner = !p.skips_zone && is_inner(zone, cell);
   if (finer > 0 && p.clouds.zone >= 2) {
     // a cloud as wide as the cells of the deposit
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       offset[axis] = offset[axis] >> finer | (u64)(i64)patch[axis] << (64 - finer);
       patch[axis] >>= finer;
     }
-    add_any(p.clouds.width, own, offset, patch, 0, mass);
+    add_any(wide_cloud(p.clouds.width), own, offset, patch, 0, mass);
     return;
   }
   u64* block = p.beside || (inner && finer == 0) ? coarser : own;
@@ -142,7 +161,7 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     }
     finer = finer > 0 ? finer - 1 : 0;
   }
-  add_any(p.clouds.width, block, offset, patch, finer, mass);
+  add_any(inner ? wide_cloud(p.clouds.width) : p.clouds.width, block, offset, patch, finer, mass);
 }
 
 // Counts the set bits below bit `n`.

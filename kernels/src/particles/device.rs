@@ -339,6 +339,11 @@ pub struct DepositParameters {
     pub beside: bool,
     /// `true` to leave out particles in the boundary zone.
     pub skips_zone: bool,
+    /// Times of the two states of the next coarser level, minus particle time. A particle counts in proportion to the weights
+    /// of those states in which it is outside the zone.
+    pub zone_times: [f64; 2],
+    /// Weight of the newer state in 2^-32.
+    pub newer: u32,
 }
 
 /// Parameters of `particles_pack_sums`: packs sums for other ranks.

@@ -49,7 +49,9 @@ RS_FN void kick_from_coarser(const KickParameters& p, const BoundaryZone& zone, 
   const bool late = p.state == 2;
   const PredictedPosition now = predict(p, of, n, offset, late ? p.time_offsets[1] : p.time_offsets[0]);
   REAL a[3];
-  gather_any<AROUND>(p.clouds.width, block, now.offset, now.step, second, a);
+  // clouds in cells of a coarser level are at least two cells wide
+  const int width = p.parent && p.clouds.width < 2 ? 2 : p.clouds.width;
+  gather_any<AROUND>(width, block, now.offset, now.step, second, a);
   if (p.state == 1) {
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = a[axis];
     return;

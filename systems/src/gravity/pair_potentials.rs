@@ -52,7 +52,8 @@ pub(super) fn register(sim: &mut Engine, periodic: bool) -> Result<(), Error> {
     sim.register_field::<OuterMatter>(matter_of("outer_matter", outer))?;
     let state = exterior_state::<OuterPotential>(sim, periodic);
     sim.register_state("outer_gravity", state)?;
-    let state = exterior_state::<InnerPotential>(sim, periodic);
+    // the values around the domain are those of the outer potential
+    let state = exterior_state::<InnerPotential>(sim, true);
     sim.register_state("inner_gravity", state)?;
     if periodic {
         sim.system_in(Ready::Recompute, compute_initial_outer_mean)
@@ -155,7 +156,7 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
 }
 
 #[device]
-fn nothing<R: Real>(_: R) -> R {
+fn nothing<R: Real>(_potential: R) -> R {
     0.0
 }
 

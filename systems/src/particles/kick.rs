@@ -2,7 +2,7 @@
 
 use super::Motion;
 use super::boundary_zone::{BoundaryZone, KickPart, cell_of, is_beyond};
-use super::deposit::WIDE_ZONE;
+use super::deposit::{WIDE_CLOUD, WIDE_ZONE};
 use super::device::KickContext;
 use super::mass_quantum::MassQuantum;
 use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
@@ -213,6 +213,19 @@ struct CoarserStates<R> {
 }
 
 impl<R: ParticleReal> CoarserStates<R> {
+    /// Gathers the acceleration of a moving particle of the finer level, whose cloud is `W` cells wide on its level.
+    fn at_wide<const W: usize>(
+        &self,
+        offset: [u64; 3],
+        velocity: [R; 3],
+        has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
+    ) -> [R; 3] {
+        match W < WIDE_CLOUD {
+            true => self.at::<WIDE_CLOUD>(offset, velocity, true, has_coarse_cloud),
+            false => self.at::<W>(offset, velocity, true, has_coarse_cloud),
+        }
+    }
+
     /// Gathers the acceleration of a moving particle. `has_coarse_cloud` tells at which of its positions the
     /// coarser level deposits the particle with a cloud of this width.
     fn at<const W: usize>(
@@ -350,7 +363,7 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
                 }
                 let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
                 let velocity = Page::vector(&page.velocity, n);
-                parent.at::<W>(wide, velocity, true, |offset, step| {
+                parent.at_wide::<W>(wide, velocity, |offset, step| {
                     self.zone >= WIDE_ZONE || zone.is_inner(cell_in_child(offset, step, sides))
                 })
             }
@@ -395,7 +408,7 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             let velocity = Page::vector(&page.velocity, n);
             let own = || own.at::<W, REACH>(offset, [0; 3], false);
             Some(Parts {
-                first: parent.at::<W>(wide, velocity, true, |_, _| true),
+                first: parent.at_wide::<W>(wide, velocity, |_, _| true),
                 second: deep.then(own),
             })
         });

@@ -2,7 +2,7 @@
 
 use super::Motion;
 use super::audit::{self, CoveredQuanta, LevelDeposit};
-use super::deposit::{Deposit, all_are_on_device};
+use super::deposit::{DeepParticles, Deposit, all_are_on_device};
 use super::mass_quantum::MassQuantum;
 use super::pages::ParticleReal;
 use super::species::SpeciesMap;
@@ -162,22 +162,26 @@ fn set_pair_densities(
     }
     rows.visit(level);
     if level > 0 {
-        input.set_density(&rows, (level, level), &mut species, &mut inner, &others)?;
+        let below = level - 1;
+        let (new, dt) = (input.levels.time(below), input.levels.clock(below).dt);
+        let deep = DeepParticles::between(level, input.clock.end, [new - dt, new]);
+        input.set_density(&rows, (level, deep), &mut species, &mut inner, &others)?;
         inner.update::<with_some_particles>(&rows, (&matter, &all), &[]);
     }
     if level < rows.finest() {
-        input.set_density(&rows, (level, level + 1), &mut species, &mut outer, &others)?;
+        let deep = DeepParticles::now(level + 1);
+        input.set_density(&rows, (level, deep), &mut species, &mut outer, &others)?;
         outer.update::<with_some_particles>(&rows, (&matter, &all), &[]);
     }
     Ok(())
 }
 
 impl DepositInput<'_> {
-    /// Sets a density on a level to that of the particles that are outside the boundary zone of level `deep_in`.
+    /// Sets a density on a level to that of some particles.
     fn set_density<F: Field>(
         &self,
         rows: &LevelRows,
-        (level, deep_in): (usize, usize),
+        (level, deep): (usize, DeepParticles),
         species: &mut SpeciesMap,
         density: &mut Write<F>,
         others: &Comm,
@@ -185,7 +189,7 @@ impl DepositInput<'_> {
         let (topology, per_mass) = (&*self.topology, self.quantum.quanta_per_mass);
         let time_offsets = self.motion.time_offsets(&self.levels, self.clock.end);
         let mut deposit = Deposit::new(topology, &self.motion, per_mass, level, time_offsets);
-        deposit = deposit.of_deep(deep_in);
+        deposit = deposit.of_deep(deep);
         let per_unit = 1.0 / (per_mass * topology.domain.cell_volume(level));
         let tables = rows.view_of(level).tables;
         if let Some(on) = species.kernels().zip(tables)

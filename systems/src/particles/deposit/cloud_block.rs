@@ -12,6 +12,8 @@ use nestar_kernels::{CELLS, PATCH};
 /// one cell outside their patch.
 const SIDE: usize = PATCH + 4;
 const BLOCK: usize = SIDE * SIDE * SIDE;
+/// Smallest width of clouds in cells of a coarser level: the mass in one cell would not lie about the particle.
+pub const WIDE: usize = 2;
 /// First cell of a block relative to that of the patch.
 const FIRST: i32 = -2;
 
@@ -284,16 +286,23 @@ impl CloudBlocks {
         };
         let skips_zone = self.skips_zone && zone.has_inner();
         if !skips_zone && (!zone.has_inner() || up > 0) {
-            return (self.own).add_clouds::<R, W>(index, (finer, up), seen, page, count);
+            return match up > 0 && W < WIDE {
+                true => (self.own).add_clouds::<R, WIDE>(index, (finer, up), seen, page, count),
+                false => (self.own).add_clouds::<R, W>(index, (finer, up), seen, page, count),
+            };
         }
         for n in 0..count {
             let mass = seen.weight(page, n);
             if skips_zone {
-                let (offset, step) = seen.offset(page, n);
-                if !zone.is_inner(cell_of(offset, step)) {
+                let mass = seen.deep_part(page, n, zone, mass);
+                if mass > 0 {
+                    let (offset, step) = seen.offset(page, n);
                     let along = [0, 1, 2].map(|a| in_ancestor(offset[a], index[a] + step[a], up));
                     let (offset, patch) = (along.map(|a| a.0), along.map(|a| a.1));
-                    self.own.add_cloud::<W>(offset, patch, finer, mass);
+                    match up > 0 && W < WIDE {
+                        true => self.own.add_cloud::<WIDE>(offset, patch, finer, mass),
+                        false => self.own.add_cloud::<W>(offset, patch, finer, mass),
+                    }
                 }
                 continue;
             }
@@ -319,9 +328,13 @@ impl CloudBlocks {
             offset[axis] = in_parent(offset[axis], (patch[axis] & 1) as u32);
             patch[axis] >>= 1;
         }
-        match &mut self.coarser {
-            Some(block) => block.add_cloud::<W>(offset, patch, 0, mass),
-            None => self.own.add_cloud::<W>(offset, patch, self.finer - 1, mass),
+        let (block, finer) = match &mut self.coarser {
+            Some(block) => (block, 0),
+            None => (&mut self.own, self.finer - 1),
+        };
+        match W < WIDE {
+            true => block.add_cloud::<WIDE>(offset, patch, finer, mass),
+            false => block.add_cloud::<W>(offset, patch, finer, mass),
         }
     }
 }

@@ -221,7 +221,7 @@ pub fn read(kernels: &ParticleKernels, rows: usize) -> Result<Vec<u64>, DeviceEr
 impl Deposit<'_> {
     /// Returns `true` if clouds of particles on level `host` may be as wide as cells of the next coarser level.
     fn is_wider(&self, host: usize) -> bool {
-        self.level > 0 && host <= self.level && self.clouds.deep_in.is_none()
+        self.level > 0 && host <= self.level && self.clouds.deep.is_none()
     }
 }
 
@@ -240,7 +240,11 @@ impl DeviceParticles {
             from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
             from.shape.threads = from.shape.threads.max(LEAST);
             // predicted positions also need velocities and accelerations
-            let columns = if args.dt == 0.0 { 3 } else { 9 };
+            let columns = if args.dt == 0.0 && args.newer == 0 {
+                3
+            } else {
+                9
+            };
             let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
             let kernel = &self.kernels.deposit;
             self.kernels.work(kernel, &from, bytes, &args)?;
@@ -288,6 +292,8 @@ impl DeviceSums<'_> {
             finer: host.saturating_sub(level) as i32,
             beside: host < level,
             skips_zone: clouds.skips_zone(host),
+            zone_times: deposit.zone_times(host, list),
+            newer: clouds.deep.map_or(0, |deep| deep.newer),
         }
     }
 }

@@ -22,13 +22,14 @@ use super::boundary_zone::{BoundaryZone, cell_of};
 use super::mass_quantum::power_of_two;
 use super::pages::{PAGE, Page, ParticleReal};
 use super::species::{PatchParticles, Species};
+pub(super) use cloud_block::WIDE as WIDE_CLOUD;
 use cloud_block::{CloudBlock, CloudBlocks};
 pub(super) use device::all_are_on_device;
 use nestar_device::Real;
 use nestar_engine::comm::{Comm, PatchMessage, RanksError};
 use nestar_engine::mesh::{Topology, offset, parallel};
 use nestar_kernels::mesh::SELF;
-use nestar_kernels::particles::cloud::quanta_of;
+use nestar_kernels::particles::cloud::{quanta_of, split};
 use nestar_kernels::particles::motion::{displacement, moved};
 use nestar_kernels::{CELLS, PATCH};
 use remote_sums::{OF_PARENT, OWN};
@@ -70,26 +71,52 @@ pub struct PredictedPositions<R> {
     pub weights: DepositWeights,
     /// Weight of a particle if all have the same mass.
     pub one: u64,
+    /// Times of the states of [`DeepParticles`], minus particle time.
+    pub zone_times: [R; 2],
+    /// Weight of the newer state in 2^-32.
+    pub newer: u32,
 }
 
 impl<R: ParticleReal> PredictedPositions<R> {
     /// Returns the predicted offset of particle `n` and the number of patches it has moved.
     #[inline(always)]
     pub fn offset(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
+        self.offset_after(page, n, self.dt, self.most)
+    }
+
+    /// Returns the offset of particle `n` after a time, and the number of patches it has moved, at most `most`.
+    #[inline(always)]
+    fn offset_after(&self, page: &Page<R>, n: usize, dt: R, most: f64) -> ([u64; 3], [i32; 3]) {
         let mut offset = page.offset_of(n);
         let mut step = [0; 3];
-        if self.dt == R::lit(0.0) {
+        if dt == R::lit(0.0) {
             return (offset, step);
         }
         for axis in 0..3 {
             let (v, a) = (page.velocity[axis][n], page.acceleration[axis][n]);
-            let by = displacement(v, a, self.dt, self.per_width[axis]).to_f64();
-            let by = by.clamp(-self.most, self.most);
+            let by = displacement(v, a, dt, self.per_width[axis]).to_f64();
+            let by = by.clamp(-most, most);
             let whole = by.trunc();
             let (to, carry) = moved(offset[axis], by - whole, R::BITS);
             (offset[axis], step[axis]) = (to, whole as i32 + carry);
         }
         (offset, step)
+    }
+
+    /// Returns the part of the mass of particle `n` that is outside the boundary zone, by the states of [`DeepParticles`].
+    #[inline(always)]
+    pub fn deep_part(&self, page: &Page<R>, n: usize, zone: &BoundaryZone, mass: u64) -> u64 {
+        let newer = split(mass, self.newer);
+        let states = self.zone_times.iter().zip([mass - newer, newer]);
+        let part = |(&dt, part)| {
+            let (offset, step) = self.offset_after(page, n, dt, 2.0 * self.most);
+            if zone.is_inner(cell_of(offset, step)) {
+                0
+            } else {
+                part
+            }
+        };
+        states.map(part).sum()
     }
 
     /// Predicts all particles of a page, axis by axis.
@@ -133,14 +160,51 @@ pub(super) struct DepositClouds {
     /// Reflecting faces of the domain, `[axis][side]`.
     pub walls: [[bool; 2]; 3],
     pub weights: DepositWeights,
-    /// If given, only particles on this level or finer ones that are outside its boundary zone have a cloud.
-    pub deep_in: Option<usize>,
+    /// If given, only these particles have clouds.
+    pub deep: Option<DeepParticles>,
+}
+
+/// Particles on a level or finer ones that are outside its boundary zone.
+///
+/// Where a level reads the potential of such particles on the coarser level, that potential is interpolated between two states.
+/// Their masses must be weighted alike: a particle counts with the weights of those states in which it is outside the zone.
+#[derive(Clone, Copy)]
+pub(super) struct DeepParticles {
+    /// The level.
+    pub level: usize,
+    /// Times of the states of the next coarser level, minus that of the deposit.
+    pub states: [f64; 2],
+    /// Weight of the newer state in 2^-32.
+    pub newer: u32,
+}
+
+impl DeepParticles {
+    /// Returns the particles that are outside the boundary zone of a level at the time of the deposit.
+    pub fn now(level: usize) -> Self {
+        Self {
+            level,
+            states: [0.0; 2],
+            newer: 0,
+        }
+    }
+
+    /// Returns the particles for a deposit at `time` on a level whose coarser level has taken the step from `old` to `new`.
+    pub fn between(level: usize, time: f64, [old, new]: [f64; 2]) -> Self {
+        if time >= new || old >= new {
+            return Self::now(level);
+        }
+        Self {
+            level,
+            states: [old - time, new - time],
+            newer: ((time - old) / (new - old) * power_of_two(32)) as u32,
+        }
+    }
 }
 
 impl DepositClouds {
     /// Returns `true` if particles in the boundary zone of level `host` have no cloud.
     fn skips_zone(&self, host: usize) -> bool {
-        self.deep_in == Some(host)
+        self.deep.is_some_and(|deep| deep.level == host)
     }
 }
 
@@ -179,20 +243,21 @@ impl<'a> Deposit<'a> {
             zone: motion.zone,
             walls: motion.walls,
             weights: DepositWeights::Masses(quanta_per_mass),
-            deep_in: None,
+            deep: None,
         };
         Self::of(topology, clouds, level, time_offsets)
     }
 
-    /// Restricts the deposit to particles on `level` and finer levels that are outside the boundary zone of `level`.
-    pub fn of_deep(mut self, level: usize) -> Self {
-        self.clouds.deep_in = Some(level);
+    /// Restricts the deposit to some particles.
+    pub fn of_deep(mut self, deep: DeepParticles) -> Self {
+        self.clouds.deep = Some(deep);
         self
     }
 
     /// Returns the levels of the particles that have clouds.
     fn hosts(&self) -> RangeInclusive<usize> {
-        let first = self.clouds.deep_in.unwrap_or(self.level.saturating_sub(1));
+        let all = self.level.saturating_sub(1);
+        let first = self.clouds.deep.map_or(all, |deep| deep.level);
         first..=self.topology.finest()
     }
 
@@ -203,7 +268,7 @@ impl<'a> Deposit<'a> {
             zone: 0,
             walls: [[false; 2]; 3],
             weights,
-            deep_in: None,
+            deep: None,
         };
         Self::of(topology, clouds, level, vec![0.0; topology.max_level + 3])
     }
@@ -251,7 +316,16 @@ impl<'a> Deposit<'a> {
             most: power_of_two(host as i32 - self.level as i32) / cells,
             weights: self.clouds.weights,
             one: self.clouds.weights.of(species.mass),
+            zone_times: self.zone_times(host, list).map(R::lit),
+            newer: self.clouds.deep.map_or(0, |deep| deep.newer),
         }
+    }
+
+    /// Returns the times of the states of [`DeepParticles`] minus the time of the particles of a list.
+    fn zone_times(&self, host: usize, list: usize) -> [f64; 2] {
+        let dt = self.time_offsets[host + list];
+        let states = self.clouds.deep.map_or([0.0; 2], |deep| deep.states);
+        states.map(|state| dt + state)
     }
 
     /// Returns the ghost layers that clouds of particles on level `host` can reach.
@@ -271,7 +345,12 @@ impl<'a> Deposit<'a> {
         groups: Vec<PatchGroup>,
         share: &mut ThreadSums,
     ) {
-        let (finer, layers) = (host - self.level, self.layers(W, host));
+        let (finer, wide) = (host - self.level, self.layers(W.max(WIDE_CLOUD), host));
+        let layers = if finer > 0 {
+            wide
+        } else {
+            self.layers(W, host)
+        };
         let mut blocks = CloudBlocks {
             finer,
             are_wide: self.clouds.zone >= WIDE_ZONE,
@@ -285,8 +364,8 @@ impl<'a> Deposit<'a> {
             for (row, patch) in patches {
                 let zone = BoundaryZone::of(self.topology, *row, self.clouds.zone);
                 let index = self.topology.index(*row);
-                if finer == 0 && zone.has_inner() && self.clouds.deep_in.is_none() {
-                    blocks.coarser = Some(CloudBlock::new(index.map(|i| i >> 1), layers));
+                if finer == 0 && zone.has_inner() && self.clouds.deep.is_none() {
+                    blocks.coarser = Some(CloudBlock::new(index.map(|i| i >> 1), wide));
                 }
                 for (list, rows) in patch.iter_mut().enumerate() {
                     let seen = self.prediction::<R>(species, host, list);
