@@ -2,9 +2,9 @@
 
 namespace particles {
 
-// Deposits the cloud of a particle in a block. The offset is in a patch `finer` levels finer, `patch` patches
+// Deposits the cloud of a particle in a block, or removes it. The offset is in a patch `finer` levels finer, `patch` patches
 // from the first of the block.
-template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
+template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const int* patch, int finer, u64 mass, bool added) {
   int at[3][WIDTH];
   unsigned share[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
@@ -18,16 +18,16 @@ template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const in
     RS_UNROLL for (int j = 0; j < WIDTH; ++j) {
       const auto along_x = cloud::parts(along_y.d[j], share[0], WIDTH);
       RS_UNROLL for (int i = 0; i < WIDTH; ++i) {
-        if (along_x.d[i] != 0) launch::add_shared(block + at[0][i] + SIDE * (at[1][j] + SIDE * at[2][k]), along_x.d[i]);
+        if (along_x.d[i] != 0) launch::add_shared(block + at[0][i] + SIDE * (at[1][j] + SIDE * at[2][k]), added ? along_x.d[i] : (u64)0 - along_x.d[i]);
       }
     }
   }
 }
 
-RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
-  if (width == 2) add_cloud<2>(block, offset, patch, finer, mass);
-  else if (width == 1) add_cloud<1>(block, offset, patch, finer, mass);
-  else add_cloud<3>(block, offset, patch, finer, mass);
+RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, int finer, u64 mass, bool added = true) {
+  if (width == 2) add_cloud<2>(block, offset, patch, finer, mass, added);
+  else if (width == 1) add_cloud<1>(block, offset, patch, finer, mass, added);
+  else add_cloud<3>(block, offset, patch, finer, mass, added);
 }
 
 // Width of clouds in cells of a coarser level, as in the host code.
@@ -115,7 +115,6 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
 
 // Returns the part of a mass that is outside the boundary zone, by the states of the next coarser level.
 RS_FN u64 deep_part(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, i64 n, u64 mass) {
-  if (!p.skips_zone || zone.inner == 0) return mass;
   const u64 newer = cloud::split(mass, p.newer);
   u64 part = 0;
   for (int state = 0; state < 2; ++state) {
@@ -138,9 +137,11 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
   const u64 whole = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
-  const u64 mass = deep_part(p, zone, from, n, whole);
-  if (p.skips_zone && mass == 0) return;
-  const bool inner = !p.skips_zone && is_inner(zone, cell);
+  const bool inner = is_inner(zone, cell);
+  const u64 deep = p.only_zone ? deep_part(p, zone, from, n, whole) : 0;
+  const u64 mass = inner ? whole : whole - deep;
+  if (mass == 0) return;
+  if (inner && deep != 0) add_any(p.clouds.width, own, offset, patch, finer, deep, false);
   if (finer > 0 && p.clouds.zone >= 2) {
     // a cloud as wide as the cells of the deposit
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
@@ -188,6 +189,7 @@ KERNEL_BOUNDS(particles_deposit, particles::args::DepositParameters, 256, 6) {
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
   EACH(n, p.wide != nullptr ? 2 * BLOCK : BLOCK) own[n] = 0;
   launch::barrier();
+  if (p.only_zone && zone.inner == 0) return;
   const bool wide = p.beside || (p.wide != nullptr && p.finer == 0 && zone.inner != 0);
   if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;
   const PageView from = page_view(p.from.page_array);

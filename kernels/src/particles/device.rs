@@ -337,10 +337,10 @@ pub struct DepositParameters {
     pub finer: i32,
     /// `true` if they are patches of the next coarser level.
     pub beside: bool,
-    /// `true` to leave out particles in the boundary zone.
-    pub skips_zone: bool,
-    /// Times of the two states of the next coarser level, minus particle time. A particle counts in proportion to the weights
-    /// of those states in which it is outside the zone.
+    /// `true` to deposit only what is not outside the boundary zone.
+    pub only_zone: bool,
+    /// Times of the two states of the next coarser level, minus particle time. A particle is outside the zone in proportion to
+    /// the weights of those states in which it is.
     pub zone_times: [f64; 2],
     /// Weight of the newer state in 2^-32.
     pub newer: u32,

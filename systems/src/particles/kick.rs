@@ -509,6 +509,9 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
 
     /// Kicks all particles that the level moves; clouds are `W` cells wide.
     fn all<const W: usize>(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
+        if self.part == KickPart::Deep && level == 0 {
+            return Ok(());
+        }
         let columns = species.pool.columns;
         let blocks = PerThread::new(|| VectorWindow {
             values: Vec::new(),

@@ -140,11 +140,11 @@ fn add_particle_density(
     Ok(())
 }
 
-/// Density with that of some particles in place of all.
+/// Density of all matter without that of some particles.
 #[device]
-fn with_some_particles<R: Real>(u: (R, R, R)) -> R {
-    let (some, matter, all) = u;
-    some + (matter - all)
+fn without_particles<R: Real>(u: (R, R)) -> R {
+    let (particles, matter) = u;
+    matter - particles
 }
 
 /// Sets the densities of a level that the potentials of pairs need, at the time of the level or the end of its step.
@@ -153,7 +153,7 @@ fn set_pair_densities(
     mut rows: LevelRows,
     input: DepositInput,
     mut species: ResMut<SpeciesMap>,
-    (matter, all): (Read<Matter>, Read<ParticleDensity>),
+    matter: Read<Matter>,
     (mut inner, mut outer): (Write<InnerMatter>, Write<OuterMatter>),
     others: Comm,
 ) -> Result<(), Error> {
@@ -166,18 +166,18 @@ fn set_pair_densities(
         let (new, dt) = (input.levels.time(below), input.levels.clock(below).dt);
         let deep = DeepParticles::between(level, input.clock.end, [new - dt, new]);
         input.set_density(&rows, (level, deep), &mut species, &mut inner, &others)?;
-        inner.update::<with_some_particles>(&rows, (&matter, &all), &[]);
+        inner.update::<without_particles>(&rows, &matter, &[]);
     }
     if level < rows.finest() {
         let deep = DeepParticles::now(level + 1);
         input.set_density(&rows, (level, deep), &mut species, &mut outer, &others)?;
-        outer.update::<with_some_particles>(&rows, (&matter, &all), &[]);
+        outer.update::<without_particles>(&rows, &matter, &[]);
     }
     Ok(())
 }
 
 impl DepositInput<'_> {
-    /// Sets a density on a level to that of some particles.
+    /// Sets a density on a level to that of all particles but some.
     fn set_density<F: Field>(
         &self,
         rows: &LevelRows,
@@ -189,7 +189,7 @@ impl DepositInput<'_> {
         let (topology, per_mass) = (&*self.topology, self.quantum.quanta_per_mass);
         let time_offsets = self.motion.time_offsets(&self.levels, self.clock.end);
         let mut deposit = Deposit::new(topology, &self.motion, per_mass, level, time_offsets);
-        deposit = deposit.of_deep(deep);
+        deposit = deposit.without(deep);
         let per_unit = 1.0 / (per_mass * topology.domain.cell_volume(level));
         let tables = rows.view_of(level).tables;
         if let Some(on) = species.kernels().zip(tables)

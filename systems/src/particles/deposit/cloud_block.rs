@@ -118,13 +118,25 @@ impl CloudBlock {
         finer: usize,
         mass: u64,
     ) {
+        self.change_by_cloud::<W, true>(offset, patch, finer, mass);
+    }
+
+    /// Deposits the cloud of a particle as [`CloudBlock::add_cloud`], or removes it.
+    #[inline(always)]
+    fn change_by_cloud<const W: usize, const ADDED: bool>(
+        &mut self,
+        offset: [u64; 3],
+        patch: [i32; 3],
+        finer: usize,
+        mass: u64,
+    ) {
         let at = [0, 1, 2].map(|axis| {
             let first =
                 self.first_of_patch(patch[axis], finer, axis) + first_cell(offset[axis], W as i32);
             Self::covered::<W>(first, finer, axis)
         });
         let shares = offset.map(|offset| share(offset, W as i32));
-        self.add(at, shares, mass);
+        self.change::<W, ADDED>(at, shares, mass);
     }
 
     /// Deposits the clouds of the first particles of a page at their predicted positions. The cells are
@@ -156,13 +168,18 @@ impl CloudBlock {
         for n in 0..count {
             let at = at.each_ref().map(|at| at.each_ref().map(|at| at[n]));
             let shares = shares.each_ref().map(|shares| shares[n]);
-            self.add(at, shares, seen.weight(page, n));
+            self.change::<W, true>(at, shares, seen.weight(page, n));
         }
     }
 
-    /// Deposits a mass in the cells that a cloud covers.
+    /// Deposits a mass in the cells that a cloud covers, or removes it.
     #[inline(always)]
-    fn add<const W: usize>(&mut self, at: [[u32; W]; 3], [x, y, z]: [u32; 3], mass: u64) {
+    fn change<const W: usize, const ADDED: bool>(
+        &mut self,
+        at: [[u32; W]; 3],
+        [x, y, z]: [u32; 3],
+        mass: u64,
+    ) {
         let cloud = W as i32;
         let along_z = parts(mass, z, cloud);
         for k in 0..W {
@@ -170,7 +187,11 @@ impl CloudBlock {
             for j in 0..W {
                 let along_x = parts(along_y[j], x, cloud);
                 for i in 0..W {
-                    self.sums[(at[0][i] + at[1][j] + at[2][k]) as usize] += along_x[i];
+                    let sum = &mut self.sums[(at[0][i] + at[1][j] + at[2][k]) as usize];
+                    *sum = match ADDED {
+                        true => sum.wrapping_add(along_x[i]),
+                        false => sum.wrapping_sub(along_x[i]),
+                    };
                 }
             }
         }
@@ -261,8 +282,8 @@ pub struct CloudBlocks {
     pub finer: usize,
     /// `true` if clouds on finer levels are as wide as those of the level of the deposit.
     pub are_wide: bool,
-    /// `true` to leave out particles in the boundary zone.
-    pub skips_zone: bool,
+    /// `true` to deposit only what is not outside the boundary zone.
+    pub only_zone: bool,
     /// Mass on the level of the deposit.
     pub own: CloudBlock,
     /// Mass on the next coarser level, for wide clouds that partly cover cells of the level.
@@ -284,8 +305,10 @@ impl CloudBlocks {
             true => (0, self.finer),
             false => (self.finer, 0),
         };
-        let skips_zone = self.skips_zone && zone.has_inner();
-        if !skips_zone && (!zone.has_inner() || up > 0) {
+        if self.only_zone {
+            return self.add_shallow::<R, W>(seen, page, count, zone, index);
+        }
+        if !zone.has_inner() || up > 0 {
             return match up > 0 && W < WIDE {
                 true => (self.own).add_clouds::<R, WIDE>(index, (finer, up), seen, page, count),
                 false => (self.own).add_clouds::<R, W>(index, (finer, up), seen, page, count),
@@ -293,20 +316,35 @@ impl CloudBlocks {
         }
         for n in 0..count {
             let mass = seen.weight(page, n);
-            if skips_zone {
-                let mass = seen.deep_part(page, n, zone, mass);
-                if mass > 0 {
-                    let (offset, step) = seen.offset(page, n);
-                    let along = [0, 1, 2].map(|a| in_ancestor(offset[a], index[a] + step[a], up));
-                    let (offset, patch) = (along.map(|a| a.0), along.map(|a| a.1));
-                    match up > 0 && W < WIDE {
-                        true => self.own.add_cloud::<WIDE>(offset, patch, finer, mass),
-                        false => self.own.add_cloud::<W>(offset, patch, finer, mass),
-                    }
+            self.add_beside::<W>(seen.offset(page, n), mass, zone, index);
+        }
+    }
+
+    /// Deposits the clouds of the first particles of a page without the parts outside the boundary zone.
+    #[inline(always)]
+    fn add_shallow<R: ParticleReal, const W: usize>(
+        &mut self,
+        seen: &PredictedPositions<R>,
+        page: &Page<R>,
+        count: usize,
+        zone: &BoundaryZone,
+        index: [i32; 3],
+    ) {
+        for n in 0..count {
+            let (mass, place) = (seen.weight(page, n), seen.offset(page, n));
+            let deep = seen.deep_part(page, n, zone, mass);
+            let (offset, step) = place;
+            if !zone.is_inner(cell_of(offset, step)) {
+                if deep < mass {
+                    self.add_beside::<W>(place, mass - deep, zone, index);
                 }
                 continue;
             }
-            self.add_beside::<W>(seen.offset(page, n), mass, zone, index);
+            self.add_beside::<W>(place, mass, zone, index);
+            if deep > 0 {
+                let patch = [0, 1, 2].map(|axis| index[axis] + step[axis]);
+                (self.own).change_by_cloud::<W, false>(offset, patch, self.finer, deep);
+            }
         }
     }
 

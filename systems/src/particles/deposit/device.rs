@@ -221,7 +221,7 @@ pub fn read(kernels: &ParticleKernels, rows: usize) -> Result<Vec<u64>, DeviceEr
 impl Deposit<'_> {
     /// Returns `true` if clouds of particles on level `host` may be as wide as cells of the next coarser level.
     fn is_wider(&self, host: usize) -> bool {
-        self.level > 0 && host <= self.level && self.clouds.deep.is_none()
+        self.level > 0 && host <= self.level
     }
 }
 
@@ -291,9 +291,9 @@ impl DeviceSums<'_> {
             one,
             finer: host.saturating_sub(level) as i32,
             beside: host < level,
-            skips_zone: clouds.skips_zone(host),
+            only_zone: clouds.has_only_zone(host),
             zone_times: deposit.zone_times(host, list),
-            newer: clouds.deep.map_or(0, |deep| deep.newer),
+            newer: clouds.without.map_or(0, |deep| deep.newer),
         }
     }
 }

@@ -160,11 +160,11 @@ pub(super) struct DepositClouds {
     /// Reflecting faces of the domain, `[axis][side]`.
     pub walls: [[bool; 2]; 3],
     pub weights: DepositWeights,
-    /// If given, only these particles have clouds.
-    pub deep: Option<DeepParticles>,
+    /// If given, these particles have no clouds.
+    pub without: Option<DeepParticles>,
 }
 
-/// Particles on a level or finer ones that are outside its boundary zone.
+/// Particles on a level that are outside its boundary zone, and those on finer levels.
 ///
 /// Where a level reads the potential of such particles on the coarser level, that potential is interpolated between two states.
 /// Their masses must be weighted alike: a particle counts with the weights of those states in which it is outside the zone.
@@ -202,9 +202,9 @@ impl DeepParticles {
 }
 
 impl DepositClouds {
-    /// Returns `true` if particles in the boundary zone of level `host` have no cloud.
-    fn skips_zone(&self, host: usize) -> bool {
-        self.deep.is_some_and(|deep| deep.level == host)
+    /// Returns `true` if only the boundary zone of level `host` has clouds.
+    fn has_only_zone(&self, host: usize) -> bool {
+        self.without.is_some_and(|deep| deep.level == host)
     }
 }
 
@@ -243,22 +243,22 @@ impl<'a> Deposit<'a> {
             zone: motion.zone,
             walls: motion.walls,
             weights: DepositWeights::Masses(quanta_per_mass),
-            deep: None,
+            without: None,
         };
         Self::of(topology, clouds, level, time_offsets)
     }
 
-    /// Restricts the deposit to some particles.
-    pub fn of_deep(mut self, deep: DeepParticles) -> Self {
-        self.clouds.deep = Some(deep);
+    /// Leaves out some particles.
+    pub fn without(mut self, deep: DeepParticles) -> Self {
+        self.clouds.without = Some(deep);
         self
     }
 
     /// Returns the levels of the particles that have clouds.
     fn hosts(&self) -> RangeInclusive<usize> {
-        let all = self.level.saturating_sub(1);
-        let first = self.clouds.deep.map_or(all, |deep| deep.level);
-        first..=self.topology.finest()
+        let finest = self.topology.finest();
+        let last = self.clouds.without.map_or(finest, |deep| deep.level);
+        self.level.saturating_sub(1)..=last.min(finest)
     }
 
     /// Starts a deposit of each particle in its cell, on synchronised levels.
@@ -268,7 +268,7 @@ impl<'a> Deposit<'a> {
             zone: 0,
             walls: [[false; 2]; 3],
             weights,
-            deep: None,
+            without: None,
         };
         Self::of(topology, clouds, level, vec![0.0; topology.max_level + 3])
     }
@@ -317,14 +317,14 @@ impl<'a> Deposit<'a> {
             weights: self.clouds.weights,
             one: self.clouds.weights.of(species.mass),
             zone_times: self.zone_times(host, list).map(R::lit),
-            newer: self.clouds.deep.map_or(0, |deep| deep.newer),
+            newer: self.clouds.without.map_or(0, |deep| deep.newer),
         }
     }
 
     /// Returns the times of the states of [`DeepParticles`] minus the time of the particles of a list.
     fn zone_times(&self, host: usize, list: usize) -> [f64; 2] {
         let dt = self.time_offsets[host + list];
-        let states = self.clouds.deep.map_or([0.0; 2], |deep| deep.states);
+        let states = self.clouds.without.map_or([0.0; 2], |deep| deep.states);
         states.map(|state| dt + state)
     }
 
@@ -354,7 +354,7 @@ impl<'a> Deposit<'a> {
         let mut blocks = CloudBlocks {
             finer,
             are_wide: self.clouds.zone >= WIDE_ZONE,
-            skips_zone: self.clouds.skips_zone(host),
+            only_zone: self.clouds.has_only_zone(host),
             own: CloudBlock::new([0; 3], layers),
             coarser: None,
         };
@@ -364,7 +364,10 @@ impl<'a> Deposit<'a> {
             for (row, patch) in patches {
                 let zone = BoundaryZone::of(self.topology, *row, self.clouds.zone);
                 let index = self.topology.index(*row);
-                if finer == 0 && zone.has_inner() && self.clouds.deep.is_none() {
+                if blocks.only_zone && !zone.has_inner() {
+                    continue;
+                }
+                if finer == 0 && zone.has_inner() {
                     blocks.coarser = Some(CloudBlock::new(index.map(|i| i >> 1), wide));
                 }
                 for (list, rows) in patch.iter_mut().enumerate() {
