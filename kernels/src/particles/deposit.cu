@@ -142,6 +142,10 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
   const u64 mass = inner ? whole : whole - deep;
   if (mass == 0) return;
   if (inner && deep != 0) add_any(p.clouds.width, own, offset, patch, finer, deep, false);
+  if (p.clouds.width < 2 && (inner || (finer > 0 && p.clouds.zone >= 2))) {
+    // wide clouds are centred where the narrow one is
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) offset[axis] = cloud::centre(offset[axis], 61);
+  }
   if (finer > 0 && p.clouds.zone >= 2) {
     // a cloud as wide as the cells of the deposit
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {

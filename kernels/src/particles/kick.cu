@@ -49,9 +49,11 @@ RS_FN void kick_from_coarser(const KickParameters& p, const BoundaryZone& zone, 
   const bool late = p.state == 2;
   const PredictedPosition now = predict(p, of, n, offset, late ? p.time_offsets[1] : p.time_offsets[0]);
   REAL a[3];
-  // clouds in cells of a coarser level are at least two cells wide
-  const int width = p.parent && p.clouds.width < 2 ? 2 : p.clouds.width;
-  gather_any<AROUND>(width, block, now.offset, now.step, second, a);
+  // as in the deposit, clouds in cells of a coarser level are at least two cells wide
+  const bool snaps = p.parent && p.clouds.width < 2;
+  PredictedPosition centre = now;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) centre.offset[axis] = snaps ? cloud::centre(now.offset[axis], 60) : now.offset[axis];
+  gather_any<AROUND>(snaps ? 2 : p.clouds.width, block, centre.offset, centre.step, second, a);
   if (p.state == 1) {
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = a[axis];
     return;

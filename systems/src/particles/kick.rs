@@ -21,7 +21,7 @@ use nestar_engine::mesh::{LevelClock, Levels, Topology, parallel};
 use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::cloud::{first_cell, share, weights};
+use nestar_kernels::particles::cloud::{centre, first_cell, share, weights};
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
 
 /// Ghost layers that clouds can reach, including particles predicted up to one cell outside their patch.
@@ -213,25 +213,14 @@ struct CoarserStates<R> {
 }
 
 impl<R: ParticleReal> CoarserStates<R> {
-    /// Gathers the acceleration of a moving particle of the finer level, whose cloud is `W` cells wide on its level.
-    fn at_wide<const W: usize>(
-        &self,
-        offset: [u64; 3],
-        velocity: [R; 3],
-        has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
-    ) -> [R; 3] {
-        match W < WIDE_CLOUD {
-            true => self.at::<WIDE_CLOUD>(offset, velocity, true, has_coarse_cloud),
-            false => self.at::<W>(offset, velocity, true, has_coarse_cloud),
-        }
-    }
-
     /// Gathers the acceleration of a moving particle. `has_coarse_cloud` tells at which of its positions the
-    /// coarser level deposits the particle with a cloud of this width.
+    /// coarser level deposits the particle with a cloud of this width. `wide` tells that the particle is on the finer level; its
+    /// cloud is `W` cells wide there.
     fn at<const W: usize>(
         &self,
         offset: [u64; 3],
         velocity: [R; 3],
+        wide: bool,
         own: bool,
         has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
     ) -> [R; 3] {
@@ -241,7 +230,14 @@ impl<R: ParticleReal> CoarserStates<R> {
                 let by = velocity[axis] * (around.time_offset * self.per_width[axis]);
                 (there[axis], step[axis]) = moved(offset[axis], by.to_f64(), 64);
             }
-            let gathered = around.at::<W, REACH>(there, step, own);
+            let gathered = match wide && W < WIDE_CLOUD {
+                true => around.at::<WIDE_CLOUD, REACH>(
+                    there.map(|offset| centre(offset, 60)),
+                    step,
+                    own,
+                ),
+                false => around.at::<W, REACH>(there, step, own),
+            };
             (gathered, has_coarse_cloud(there, step))
         };
         match &self.states[..] {
@@ -363,7 +359,7 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
                 }
                 let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
                 let velocity = Page::vector(&page.velocity, n);
-                parent.at_wide::<W>(wide, velocity, |offset, step| {
+                parent.at::<W>(wide, velocity, true, true, |offset, step| {
                     self.zone >= WIDE_ZONE || zone.is_inner(cell_in_child(offset, step, sides))
                 })
             }
@@ -408,7 +404,7 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             let velocity = Page::vector(&page.velocity, n);
             let own = || own.at::<W, REACH>(offset, [0; 3], false);
             Some(Parts {
-                first: parent.at_wide::<W>(wide, velocity, |_, _| true),
+                first: parent.at::<W>(wide, velocity, true, true, |_, _| true),
                 second: deep.then(own),
             })
         });
@@ -465,7 +461,7 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             move |page: &Page<R>, n| {
                 let offset = page.offset_of(n);
                 let velocity = Page::vector(&page.velocity, n);
-                around.at::<W>(offset, velocity, self.own_potential, |_, _| true)
+                around.at::<W>(offset, velocity, false, self.own_potential, |_, _| true)
             }
         });
         Ok(())

@@ -4,7 +4,7 @@ use super::super::boundary_zone::{BoundaryZone, cell_of};
 use super::super::pages::{PAGE, Page, ParticleReal};
 use super::PredictedPositions;
 use nestar_engine::mesh::{Topology, offset};
-use nestar_kernels::particles::cloud::{first_cell, parts, share};
+use nestar_kernels::particles::cloud::{centre, first_cell, parts, share};
 use nestar_kernels::particles::motion::in_parent;
 use nestar_kernels::{CELLS, PATCH};
 
@@ -12,7 +12,8 @@ use nestar_kernels::{CELLS, PATCH};
 /// one cell outside their patch.
 const SIDE: usize = PATCH + 4;
 const BLOCK: usize = SIDE * SIDE * SIDE;
-/// Smallest width of clouds in cells of a coarser level: the mass in one cell would not lie about the particle.
+/// Smallest width of clouds in cells of a coarser level. A narrower cloud would not have the centre that the cloud in cells of
+/// the particle's level has.
 pub const WIDE: usize = 2;
 /// First cell of a block relative to that of the patch.
 const FIRST: i32 = -2;
@@ -141,9 +142,9 @@ impl CloudBlock {
 
     /// Deposits the clouds of the first particles of a page at their predicted positions. The cells are
     /// computed for the whole page, so that the loops vectorise. The page is in a patch `finer + up` levels finer than the
-    /// block, and clouds are `up` levels coarser than the patch.
+    /// block, and clouds are `up` levels coarser than the patch. `CENTRED` moves them to the centres of the cells of the patch.
     #[inline(always)]
-    pub fn add_clouds<R: ParticleReal, const W: usize>(
+    pub fn add_clouds<R: ParticleReal, const W: usize, const CENTRED: bool>(
         &mut self,
         patch: [i32; 3],
         (finer, up): (usize, usize),
@@ -155,8 +156,11 @@ impl CloudBlock {
         let (mut at, mut shares) = ([[[0; PAGE]; W]; 3], [[0; PAGE]; 3]);
         for axis in 0..3 {
             for n in 0..PAGE {
-                let (offset, patch) =
-                    in_ancestor(offsets[axis][n], patch[axis] + steps[axis][n], up);
+                let offset = match CENTRED {
+                    true => centre(offsets[axis][n], 61),
+                    false => offsets[axis][n],
+                };
+                let (offset, patch) = in_ancestor(offset, patch[axis] + steps[axis][n], up);
                 let first = self.first_of_patch(patch, finer, axis) + first_cell(offset, W as i32);
                 let covered = Self::covered::<W>(first, finer, axis);
                 for k in 0..W {
@@ -310,8 +314,12 @@ impl CloudBlocks {
         }
         if !zone.has_inner() || up > 0 {
             return match up > 0 && W < WIDE {
-                true => (self.own).add_clouds::<R, WIDE>(index, (finer, up), seen, page, count),
-                false => (self.own).add_clouds::<R, W>(index, (finer, up), seen, page, count),
+                true => {
+                    (self.own).add_clouds::<R, WIDE, true>(index, (finer, up), seen, page, count)
+                }
+                false => {
+                    (self.own).add_clouds::<R, W, false>(index, (finer, up), seen, page, count)
+                }
             };
         }
         for n in 0..count {
@@ -363,6 +371,9 @@ impl CloudBlocks {
             return self.own.add_cloud::<W>(offset, patch, self.finer, mass);
         }
         for axis in 0..3 {
+            if W < WIDE {
+                offset[axis] = centre(offset[axis], 61);
+            }
             offset[axis] = in_parent(offset[axis], (patch[axis] & 1) as u32);
             patch[axis] >>= 1;
         }
