@@ -38,8 +38,10 @@ pub fn items() -> Vec<&'static Item> {
 pub struct KickParameters<R> {
     /// `true` for particles outside the boundary zone of their level; otherwise the coarser level kicks those in the zone only.
     pub deep: bool,
-    /// `true` to add the acceleration to the present one.
+    /// `true` to add the acceleration to the stored one; otherwise it replaces that.
     pub add: bool,
+    /// Factor of the acceleration that is stored: 1, 0 or -1.
+    pub sign: f64,
     /// `true` to gather the second vector field, if there are two.
     pub second: bool,
     /// Particles.

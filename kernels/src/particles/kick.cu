@@ -11,7 +11,7 @@ RS_FN void kick(const KickParameters& p, const PageView& of, i64 n, const REAL* 
     const REAL kept = p.correct || p.add ? of.number(ACCELERATION + axis, n) : REAL(0);
     const REAL by = p.correct && !p.add ? a[axis] - kept : a[axis];
     of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], by, (REAL)p.half);
-    of.number(ACCELERATION + axis, n) = p.add ? kept + a[axis] : a[axis];
+    of.number(ACCELERATION + axis, n) = p.add ? kept + (REAL)p.sign * a[axis] : p.sign == 0.0 ? REAL(0) : a[axis];
   }
 }
 
@@ -97,7 +97,11 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
     }
     const bool inner = is_inner(zone, cell);
     if (p.state == 0) {
-      if (inner) continue;
+      if (inner) {
+        // the coarser level alone accelerates the particle
+        if (p.deep && !p.add && !p.correct) RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = REAL(0);
+        continue;
+      }
       const int step[3] = {0, 0, 0};
       REAL a[3];
       gather_any<BESIDE>(p.clouds.width, block, offset, step, p.second, a);

@@ -11,7 +11,7 @@ use super::own_potential::{
     solve_initial_own_potential, solve_own_potential, solve_own_potential_of_aligned_levels,
 };
 use super::root_level::RootSums;
-use super::systems::{Gravity, INITIAL_CYCLES};
+use super::systems::Gravity;
 use super::{exchanges_own_halos, exterior_state, matter, potential};
 use crate::fields::{InnerMatter, InnerPotential, OuterMatter, OuterPotential};
 use crate::order::{Advance, Aligned, Ready};
@@ -119,22 +119,6 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
         Ok(())
     }
 
-    /// Solves for the potential of a level after a change of the patches that determine its source or its border.
-    fn solve_again(&mut self, level: usize) -> Result<(), Error> {
-        let is_fresh = |level: usize| self.levels.clock(level).since_regrid == 0;
-        if !is_fresh(level) && !(level > 0 && is_fresh(level - 1)) {
-            return Ok(());
-        }
-        let sweeps = self.gravity.config.sweeps_aligned;
-        let is_known = std::mem::replace(&mut self.grids.exterior_potential.solved, true);
-        let root = self.gravity.root(&self.ranks);
-        match level {
-            0 if is_known => self.grids.solve_root(&root),
-            0 => self.grids.solve_root_initially(&root, INITIAL_CYCLES),
-            _ => (0..INITIAL_CYCLES).try_for_each(|_| self.grids.cycle(level, sweeps, None)),
-        }
-    }
-
     /// Solves for the potential at the end of the step of a level, which has one if `exists`.
     fn solve_in_step(&mut self, clock: &LevelClock, exists: bool) -> Result<(), Error> {
         self.grids.commit(clock.level)?;
@@ -184,8 +168,14 @@ fn solve_outer_potential_of_aligned_levels(
 ) -> Result<(), Error> {
     let finest = outer.grids.rows.finest();
     for level in aligned.coarsest..=aligned.finest.max(aligned.coarsest) {
+        let PairPotentialSolver {
+            grids,
+            gravity,
+            ranks,
+            levels,
+        } = &mut outer;
         match level < finest {
-            true => outer.solve_again(level)?,
+            true => grids.solve_aligned(level, aligned.coarsest, levels, gravity, ranks)?,
             false => outer.clear(level),
         }
     }
@@ -197,8 +187,14 @@ pub(super) fn solve_inner_potential_of_aligned_levels(
     mut inner: PairPotentialSolver<InnerPotential>,
     aligned: Res<AlignedLevels>,
 ) -> Result<(), Error> {
-    let mut levels = aligned.coarsest.max(1)..=aligned.finest;
-    levels.try_for_each(|level| inner.solve_again(level))
+    let PairPotentialSolver {
+        grids,
+        gravity,
+        ranks,
+        levels,
+    } = &mut inner;
+    let mut all = aligned.coarsest.max(1)..=aligned.finest;
+    all.try_for_each(|level| grids.solve_aligned(level, level, levels, gravity, ranks))
 }
 
 /// Solves for the outer potential of all levels when the finest level is current.

@@ -1,15 +1,21 @@
-//! Gathers forces at the end of a step with the cloud of the deposit, and applies the closing kick.
+//! Gathers forces with the cloud of the deposit, and applies the kicks of particles.
+//!
+//! A level kicks its particles at the end of its step; `drift.rs` applies the first kick by the stored acceleration. What pairs
+//! of particles feel by a coarser level (see `gravity/pair_potentials.rs`) kicks the particles of the finer level at the start
+//! and at the end of the step of the coarser level, so that both bodies of a pair are kicked at the same times.
 
 use super::Motion;
-use super::boundary_zone::{BoundaryZone, KickPart, cell_of, is_beyond};
+use super::audit;
+use super::boundary_zone::{BoundaryZone, Kick, KickPart, cell_of, is_beyond};
 use super::deposit::{WIDE_CLOUD, WIDE_ZONE};
 use super::device::KickContext;
+use super::drift;
 use super::mass_quantum::MassQuantum;
 use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
 use super::species::{Species, SpeciesMap};
 use super::time_step::MaxMagnitudes;
 use crate::fields::{Acceleration, PairAcceleration};
-use crate::order::{Advance, Aligned, Ready};
+use crate::order::{Advance, Aligned, Ready, Synchronise};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::Lane;
@@ -258,10 +264,37 @@ fn cell_in_child(offset: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] 
     [0, 1, 2].map(|a| halves[a] + 2 * side * step[a] - side * sides[a] as i32)
 }
 
-/// Accelerations of a particle, which are added up.
+/// Accelerations of a particle by the coarser level and by its own, which are added up.
 struct Parts<R> {
-    first: [R; 3],
-    second: Option<[R; 3]>,
+    coarser: Option<[R; 3]>,
+    own: Option<[R; 3]>,
+    /// `true` outside the boundary zone.
+    is_deep: bool,
+}
+
+impl<R: ParticleReal> Parts<R> {
+    /// Kicks a particle along an axis and changes its stored acceleration.
+    fn apply(&self, axis: usize, kick: Kick, half: R, velocity: &mut R, stored: &mut R) {
+        let zero = R::lit(0.0);
+        let mut kept = if kick == Kick::Change { *stored } else { zero };
+        let mut sum = match kick {
+            Kick::Start | Kick::End if self.is_deep => *stored,
+            _ => zero,
+        };
+        let parts = [&self.coarser, &self.own].into_iter().flatten();
+        for (n, part) in parts.enumerate() {
+            *velocity = kicked(*velocity, part[axis] - kept, half);
+            kept = zero;
+            sum = match kick {
+                Kick::Start if self.is_deep => sum - part[axis],
+                Kick::Start => zero,
+                Kick::End if self.is_deep => sum + part[axis],
+                _ if n == 0 => part[axis],
+                _ => sum + part[axis],
+            };
+        }
+        *stored = sum;
+    }
 }
 
 /// Gathers forces and kicks the particles of a level.
@@ -278,14 +311,13 @@ struct ClosingKick<'a, R: ParticleReal, F: Field> {
     time: f64,
     /// Length of the kick: half the step.
     half: R,
-    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
-    correct: bool,
+    kick: Kick,
 }
 
 impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
     /// Returns `true` if the coarser level is at another time and has nothing to correct.
     fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
-        self.correct && around.states.len() > 1
+        self.kick == Kick::Change && around.states.len() > 1
     }
 
     /// Reads the accelerations around a patch of the coarser level.
@@ -379,33 +411,41 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             self.part == KickPart::Deep,
             BoundaryZone::of(self.topology, row, self.zone),
         );
-        let parent = (self.topology.parent(row)).filter(|_| deep || zone.has_inner());
-        let Some(parent) = parent
-            .map(|parent| self.coarser_states(parent))
-            .transpose()?
-        else {
-            return Ok(());
-        };
-        if self.is_redundant(&parent) {
+        if !deep && !zone.has_inner() {
             return Ok(());
         }
-        if deep {
+        let parent = match self.topology.parent(row) {
+            Some(parent) if self.kick != Kick::Level => Some(self.coarser_states(parent)?),
+            _ => None,
+        };
+        // at another time, the coarser level has no part in the stored acceleration
+        let parent = parent.filter(|parent| !self.is_redundant(parent));
+        let has_own = deep && !matches!(self.kick, Kick::Start | Kick::End);
+        if has_own {
             self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
             own.extrapolate::<REACH>(self.topology.neighbours(row), self.motion.walls);
         }
         let sides = self.topology.index(row).map(|i| (i & 1) as u32);
-        let (own, parent, zone) = (&*own, &parent, &zone);
-        self.kick_parts(columns, rows, |page, n| {
+        let (own, parent, zone) = (&*own, parent.as_ref(), &zone);
+        let from_coarser = |page: &Page<R>, n, parent: &CoarserStates<R>| {
             let offset = page.offset_of(n);
-            if zone.is_inner(cell_of(offset, [0; 3])) == deep {
-                return None;
-            }
             let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
             let velocity = Page::vector(&page.velocity, n);
+            parent.at::<W>(wide, velocity, true, true, |_, _| true)
+        };
+        self.kick_parts(columns, rows, |page, n| {
+            let offset = page.offset_of(n);
+            let is_deep = !zone.is_inner(cell_of(offset, [0; 3]));
+            let is_skipped = if self.kick == Kick::Level {
+                false
+            } else {
+                is_deep != deep || (!has_own && parent.is_none())
+            };
             let own = || own.at::<W, REACH>(offset, [0; 3], false);
-            Some(Parts {
-                first: parent.at::<W>(wide, velocity, true, true, |_, _| true),
-                second: deep.then(own),
+            (!is_skipped).then(|| Parts {
+                coarser: parent.map(|parent| from_coarser(page, n, parent)),
+                own: (is_deep && has_own).then(own),
+                is_deep,
             })
         });
         Ok(())
@@ -421,23 +461,13 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
         let mut largest = MaxMagnitudes::default();
         for (page, count) in rows.pages::<R>(columns) {
             for n in 0..count {
-                let Some(Parts { first, second }) = gathered(&page, n) else {
+                let Some(parts) = gathered(&page, n) else {
                     continue;
                 };
                 for axis in 0..3 {
-                    let (velocity, acceleration) =
+                    let (velocity, stored) =
                         (&mut page.velocity[axis][n], &mut page.acceleration[axis][n]);
-                    let kept = if self.correct {
-                        *acceleration
-                    } else {
-                        R::lit(0.0)
-                    };
-                    *velocity = kicked(*velocity, first[axis] - kept, self.half);
-                    *acceleration = first[axis];
-                    if let Some(second) = second {
-                        *velocity = kicked(*velocity, second[axis], self.half);
-                        *acceleration += second[axis];
-                    }
+                    parts.apply(axis, self.kick, self.half, velocity, stored);
                 }
             }
             largest.include(&page, count);
@@ -457,13 +487,20 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             return Ok(());
         }
         let around = &around;
-        self.kick(columns, rows, |_| {
-            move |page: &Page<R>, n| {
-                let offset = page.offset_of(n);
-                let velocity = Page::vector(&page.velocity, n);
-                around.at::<W>(offset, velocity, false, self.own_potential, |_, _| true)
-            }
-        });
+        let gathered = |page: &Page<R>, n| {
+            let (offset, velocity) = (page.offset_of(n), Page::vector(&page.velocity, n));
+            around.at::<W>(offset, velocity, false, self.own_potential, |_, _| true)
+        };
+        match self.part {
+            KickPart::All => self.kick(columns, rows, |_| gathered),
+            _ => self.kick_parts(columns, rows, |page, n| {
+                Some(Parts {
+                    coarser: Some(gathered(page, n)),
+                    own: None,
+                    is_deep: false,
+                })
+            }),
+        }
         Ok(())
     }
 
@@ -488,7 +525,7 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             // whole pages, so that the loops vectorise
             for (axis, a) in all.iter().enumerate() {
                 for n in 0..PAGE {
-                    let kept = if self.correct {
+                    let kept = if self.kick == Kick::Change {
                         page.acceleration[axis][n]
                     } else {
                         R::lit(0.0)
@@ -505,9 +542,6 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
 
     /// Kicks all particles that the level moves; clouds are `W` cells wide.
     fn all<const W: usize>(&self, species: &mut Species, level: usize) -> Result<(), DeviceError> {
-        if self.part == KickPart::Deep && level == 0 {
-            return Ok(());
-        }
         let columns = species.pool.columns;
         let blocks = PerThread::new(|| VectorWindow {
             values: Vec::new(),
@@ -552,8 +586,7 @@ impl KickField for PairAcceleration {
 struct KickStep {
     time: f64,
     half: f64,
-    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
-    correct: bool,
+    kick: Kick,
 }
 
 /// Kicks the particles of a species that a level moves, on the host or on a device.
@@ -570,11 +603,10 @@ fn kick<F: KickField>(
         false if F::PART == KickPart::Deep => return Ok(()),
         false => KickPart::All,
     };
-    let KickStep {
-        time,
-        half,
-        correct,
-    } = step;
+    let KickStep { time, half, kick } = step;
+    if !part.receives(kick, field.level()) {
+        return Ok(());
+    }
     if let Some((lists, tables)) = species.upload(topology, tables)?.zip(tables) {
         return lists.kick(&KickContext {
             topology,
@@ -585,7 +617,7 @@ fn kick<F: KickField>(
             field,
             time,
             half,
-            correct,
+            kick,
         });
     }
     in_precision!(species.precision(), R => {
@@ -598,7 +630,7 @@ fn kick<F: KickField>(
             field,
             time,
             half: R::lit(half),
-            correct,
+            kick,
         };
         let level = field.level();
         match motion.cloud {
@@ -615,9 +647,19 @@ fn register_for<F: KickField>(sim: &mut Engine) {
         .in_sequence()
         .keeps_particles()
         .manages_own_halo::<F>();
+    sim.system_in(Advance::Predict, start_coarser_kick::<F>)
+        .after(drift::drift_particles)
+        .after(audit::check_particles_after_drift)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
     sim.system_in(Advance::Correct, close_kick::<F>)
         .in_sequence()
         .keeps_particles();
+    sim.system_in(Synchronise::Correct, end_coarser_kick::<F>)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
     sim.system_in(Aligned::Correct, correct_kick::<F>)
         .in_sequence()
         .keeps_particles()
@@ -645,12 +687,58 @@ fn close_kick<F: KickField>(
     let step = KickStep {
         time: clock.end,
         half: 0.5 * clock.dt,
-        correct: false,
+        kick: Kick::Level,
     };
     for species in species.falling() {
         kick(species, &topology, &motion, &field, step)?;
     }
     Ok(())
+}
+
+/// Kicks of particles of the next finer level by a level.
+#[derive(SystemParam)]
+struct CoarserKick<'w, 's, F: Field> {
+    topology: Res<'w, Topology>,
+    levels: Res<'w, Levels>,
+    clock: Res<'w, LevelClock>,
+    motion: Res<'w, Motion>,
+    species: ResMut<'w, SpeciesMap>,
+    field: Write<'w, 's, F, REACH>,
+    others: Comm<'w>,
+}
+
+impl<F: KickField> CoarserKick<'_, '_, F> {
+    /// Kicks all particles that the next finer level moves.
+    fn apply(&mut self, kick: Kick) -> Result<(), Error> {
+        let finer = self.clock.level + 1;
+        // the initial hierarchy is synchronised without a step
+        if finer > self.topology.finest() || self.clock.dt == 0.0 || !self.motion.has_pairs {
+            return Ok(());
+        }
+        for level in [finer - 1, finer] {
+            self.field.refresh_on(&mut self.others, level)?;
+        }
+        let field = self.field.get_on(finer, REACH)?;
+        let step = KickStep {
+            time: self.levels.time(finer),
+            half: 0.5 * self.clock.dt,
+            kick,
+        };
+        for species in self.species.falling() {
+            self::kick(species, &self.topology, &self.motion, &field, step)?;
+        }
+        Ok(())
+    }
+}
+
+/// Kicks the particles of the next finer level at the start of the step of a level.
+fn start_coarser_kick<F: KickField>(mut coarser: CoarserKick<F>) -> Result<(), Error> {
+    coarser.apply(Kick::Start)
+}
+
+/// Kicks the particles of the next finer level at the end of the step of a level, which they have reached.
+fn end_coarser_kick<F: KickField>(mut coarser: CoarserKick<F>) -> Result<(), Error> {
+    coarser.apply(Kick::End)
 }
 
 /// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
@@ -679,7 +767,7 @@ fn correct_kick<F: KickField>(
         let step = KickStep {
             time: levels.time(level),
             half: 0.5 * since,
-            correct: true,
+            kick: Kick::Change,
         };
         for species in species.falling() {
             kick(species, &topology, &motion, &field, step)?;
@@ -726,7 +814,7 @@ fn set_initial_acceleration<F: KickField>(
         let step = KickStep {
             time: levels.time(level),
             half: 0.0,
-            correct: false,
+            kick: Kick::Whole,
         };
         for species in species.falling() {
             kick(species, &topology, &motion, &field, step)?;

@@ -2,7 +2,7 @@
 
 use super::kernels::{BESIDE, BLOCK, LEAST, ListLaunch};
 use super::lists::DeviceParticles;
-use crate::particles::boundary_zone::KickPart;
+use crate::particles::boundary_zone::{Kick, KickPart};
 use crate::particles::{Motion, wall_bits};
 use nestar_device::Number;
 use nestar_engine::data::Field;
@@ -32,15 +32,20 @@ pub struct KickContext<'a, F: Field> {
     pub time: f64,
     /// Length of the kick.
     pub half: f64,
-    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
-    pub correct: bool,
+    /// What is applied.
+    pub kick: Kick,
 }
 
 impl<F: Field> KickContext<'_, F> {
     fn args(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
         KickParameters {
             deep: self.part == KickPart::Deep,
-            add: false,
+            add: self.part == KickPart::Deep && matches!(self.kick, Kick::Start | Kick::End),
+            sign: match (self.kick, self.part) {
+                (Kick::Start, KickPart::Deep) => -1.0,
+                (Kick::Start, _) => 0.0,
+                _ => 1.0,
+            },
             second: self.zone > 0,
             from: from.list,
             view,
@@ -53,7 +58,7 @@ impl<F: Field> KickContext<'_, F> {
             parent: false,
             weight: 1.0,
             half: self.half,
-            correct: self.correct,
+            correct: self.kick == Kick::Change,
             time_offsets: [0.0; 2],
             per_width: [0.0; 3],
         }
@@ -96,21 +101,28 @@ impl DeviceParticles {
     /// Kicks particles outside the boundary zone of their level, first by the coarser level, then by their own.
     fn kick_deep<F: Field>(&mut self, context: &KickContext<F>) -> Result<(), DeviceError> {
         let level = context.field.level();
-        if level == 0 || !self.holds(level, 0) {
+        if !self.holds(level, 0) {
             return Ok(());
         }
-        if context.correct && context.field.coarser_on_device(context.time).len() > 1 {
-            return Ok(());
-        }
+        let is_apart = context.field.coarser_on_device(context.time).len() > 1;
+        let by_coarser = match context.kick {
+            Kick::Level => false,
+            Kick::Change => !is_apart,
+            _ => true,
+        };
         let tables = super::tables(context.tables);
         let own = self.list(context.topology, tables, level, 0)?;
-        self.kick_from_coarser(context, &own, true)?;
-        let args = KickParameters {
-            add: true,
-            second: false,
-            ..context.args(&own, context.field.on_device())
-        };
-        self.launch_kick(context, &own, &args)?;
+        if by_coarser {
+            self.kick_from_coarser(context, &own, true)?;
+        }
+        if !matches!(context.kick, Kick::Start | Kick::End) {
+            let args = KickParameters {
+                add: by_coarser,
+                second: false,
+                ..context.args(&own, context.field.on_device())
+            };
+            self.launch_kick(context, &own, &args)?;
+        }
         self.buffers[level][0].largest = None;
         Ok(())
     }
@@ -124,7 +136,7 @@ impl DeviceParticles {
         parent: bool,
     ) -> Result<(), DeviceError> {
         let states = context.field.coarser_on_device(context.time);
-        if context.correct && states.len() > 1 {
+        if context.kick == Kick::Change && states.len() > 1 {
             // the coarser level is at another time and has nothing to correct
             return Ok(());
         }
