@@ -112,7 +112,7 @@ pub(super) fn solve_own_potential_of_aligned_levels(
             gravity,
             ranks,
         } = &mut own;
-        grids.solve_aligned(level, coarsest, &levels, gravity, ranks)?;
+        grids.solve_aligned(level, &levels, gravity, ranks)?;
     }
     Ok(())
 }

@@ -175,7 +175,7 @@ fn solve_outer_potential_of_aligned_levels(
             levels,
         } = &mut outer;
         match level < finest {
-            true => grids.solve_aligned(level, aligned.coarsest, levels, gravity, ranks)?,
+            true => grids.solve_aligned(level, levels, gravity, ranks)?,
             false => outer.clear(level),
         }
     }
@@ -194,7 +194,7 @@ pub(super) fn solve_inner_potential_of_aligned_levels(
         levels,
     } = &mut inner;
     let mut all = aligned.coarsest.max(1)..=aligned.finest;
-    all.try_for_each(|level| grids.solve_aligned(level, level, levels, gravity, ranks))
+    all.try_for_each(|level| grids.solve_aligned(level, levels, gravity, ranks))
 }
 
 /// Solves for the outer potential of all levels when the finest level is current.

@@ -72,30 +72,24 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None))
     }
 
-    /// Solves an aligned level without the fine-grid correction: in full after a change of the patches that determine its
-    /// source or its border, and by one cycle if it is finer than the coarsest aligned level, whose step has changed its border.
+    /// Solves an aligned level without the fine-grid correction, in full after a change of the patches that determine its source
+    /// or its border.
     pub(super) fn solve_aligned(
         &mut self,
         level: usize,
-        coarsest: usize,
         levels: &Levels,
         gravity: &Gravity,
         ranks: &Ranks,
     ) -> Result<(), Error> {
         let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
-        let sweeps = gravity.config.sweeps_aligned;
-        if !is_fresh(level) && !(level > 0 && is_fresh(level - 1)) {
-            return match level > coarsest {
-                true => self.cycle(level, sweeps, None),
-                false => Ok(()),
-            };
-        }
+        let changed = is_fresh(level) || (level > 0 && is_fresh(level - 1));
+        let cycles = if changed { INITIAL_CYCLES } else { 1 };
         let is_known = std::mem::replace(&mut self.exterior_potential.solved, true);
-        let root = gravity.root(ranks);
+        let (root, sweeps) = (gravity.root(ranks), gravity.config.sweeps_aligned);
         match level {
             0 if is_known => self.solve_root(&root),
             0 => self.solve_root_initially(&root, INITIAL_CYCLES),
-            _ => (0..INITIAL_CYCLES).try_for_each(|_| self.cycle(level, sweeps, None)),
+            _ => (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None)),
         }
     }
 
