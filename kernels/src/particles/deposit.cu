@@ -1,4 +1,4 @@
-// Mass deposit, as in the host code. Include after boundary_zone.cuh.
+// Mass deposit, as in the host code. Include after deep_part.cuh.
 
 namespace particles {
 
@@ -32,23 +32,6 @@ RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, i
 
 // Width of clouds in cells of a coarser level, as in the host code.
 RS_FN int wide_cloud(int width) { return width < 2 ? 2 : width; }
-
-// Predicts a particle a time `ahead` of its own: its offset, and the number of patches it has moved, at most `most`.
-RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, double ahead, double most, u64* offset, int* step) {
-  const REAL dt = (REAL)ahead;
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    offset[axis] = widen(from.offset(axis, n));
-    step[axis] = 0;
-    if (dt == REAL(0)) continue;
-    const REAL v = from.number(VELOCITY + axis, n), a = from.number(ACCELERATION + axis, n);
-    double by = (double)motion::displacement<REAL>(v, a, dt, (REAL)p.per_width[axis]);
-    by = by < -most ? -most : by > most ? most : by;
-    const int patches = (int)by;
-    const auto to = motion::moved(offset[axis], by - (double)patches, BITS);
-    offset[axis] = to._0;
-    step[axis] = patches + to._1;
-  }
-}
 
 // Slots of the sums around a block. They are found by the rows around its centre, or in a host table where
 // some neighbours are not own patches.
@@ -111,20 +94,6 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
       if (part != 0) launch::atomic_add(sums + cell[0] + mesh::PATCH * (cell[1] + mesh::PATCH * cell[2]), part);
     }
   }
-}
-
-// Returns the part of a mass that is outside the boundary zone, by the states of the next coarser level.
-RS_FN u64 deep_part(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, i64 n, u64 mass) {
-  const u64 newer = cloud::split(mass, p.newer);
-  u64 part = 0;
-  for (int state = 0; state < 2; ++state) {
-    u64 offset[3];
-    int step[3], cell[3];
-    predict_position(p, from, n, p.zone_times[state], 2.0 * p.most, offset, step);
-    RS_UNROLL for (int axis = 0; axis < 3; ++axis) cell[axis] = mesh::PATCH * step[axis] + (int)(offset[axis] >> 61);
-    if (!is_inner(zone, cell)) part += state == 0 ? mass - newer : newer;
-  }
-  return part;
 }
 
 RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, int row, i64 n, u64* own, u64* coarser) {

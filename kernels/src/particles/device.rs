@@ -16,6 +16,7 @@ pub const PARTICLES: &str = concat!(
     include_str!("drift.cu"),
     include_str!("records.cu"),
     include_str!("reductions.cu"),
+    include_str!("deep_part.cuh"),
     include_str!("deposit.cu"),
     include_str!("refinement.cu")
 );

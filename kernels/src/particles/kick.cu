@@ -1,4 +1,4 @@
-// Gathers forces and applies the closing kick, as in the host code. Include after gather.cuh.
+// Gathers forces and applies the closing kick, as in the host code. Include after deep_part.cuh and gather.cuh.
 
 namespace particles {
 
@@ -97,14 +97,16 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
     }
     const bool inner = is_inner(zone, cell);
     if (p.state == 0) {
-      if (inner) {
+      const u64 deep = p.weighs ? deep_part(p, zone, of, n, (u64)1 << 32) : inner ? 0 : 1;
+      if (deep == 0) {
         // the coarser level alone accelerates the particle
-        if (p.deep && !p.add && !p.correct) RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = REAL(0);
+        if (p.weighs) RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = REAL(0);
         continue;
       }
       const int step[3] = {0, 0, 0};
       REAL a[3];
       gather_any<BESIDE>(p.clouds.width, block, offset, step, p.second, a);
+      if (p.weighs) RS_UNROLL for (int axis = 0; axis < 3; ++axis) a[axis] *= (REAL)((double)deep / 4294967296.0);
       kick(p, of, n, v, a);
       continue;
     }

@@ -7,7 +7,7 @@
 use super::Motion;
 use super::audit;
 use super::boundary_zone::{BoundaryZone, Kick, KickPart, cell_of, is_beyond};
-use super::deposit::{WIDE_CLOUD, WIDE_ZONE};
+use super::deposit::{DeepParticles, DepositWeights, PredictedPositions, WIDE_CLOUD, WIDE_ZONE};
 use super::device::KickContext;
 use super::drift;
 use super::mass_quantum::MassQuantum;
@@ -312,12 +312,29 @@ struct ClosingKick<'a, R: ParticleReal, F: Field> {
     /// Length of the kick: half the step.
     half: R,
     kick: Kick,
+    /// Weights of particles at the end of a step of their level.
+    deep: DeepParticles,
 }
 
 impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
     /// Returns `true` if the coarser level is at another time and has nothing to correct.
     fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
         self.kick == Kick::Change && around.states.len() > 1
+    }
+
+    /// Returns the positions of particles at the times of the states of [`DeepParticles`].
+    fn zone_positions(&self) -> PredictedPositions<R> {
+        let width = self.topology.domain.cell_width(self.field.level());
+        let cells = PATCH as f64;
+        PredictedPositions {
+            dt: R::lit(0.0),
+            per_width: width.map(|width| R::lit(1.0 / (cells * width))),
+            most: 1.0 / cells,
+            weights: DepositWeights::Ones,
+            one: 1,
+            zone_times: self.deep.states.map(R::lit),
+            newer: self.deep.newer,
+        }
     }
 
     /// Reads the accelerations around a patch of the coarser level.
@@ -433,18 +450,28 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             let velocity = Page::vector(&page.velocity, n);
             parent.at::<W>(wide, velocity, true, true, |_, _| true)
         };
+        let own = |page: &Page<R>, n| own.at::<W, REACH>(page.offset_of(n), [0; 3], false);
+        if self.kick == Kick::Level {
+            // weighted as in the source of the potential
+            let seen = self.zone_positions();
+            self.kick_parts(columns, rows, |page, n| {
+                let part = seen.deep_part(page, n, zone, 1 << 32);
+                let weight = R::lit(part as f64 / 4_294_967_296.0);
+                let weighted = || own(page, n).map(|a| a * weight);
+                Some(Parts {
+                    coarser: None,
+                    own: (part > 0).then(weighted),
+                    is_deep: part > 0,
+                })
+            });
+            return Ok(());
+        }
         self.kick_parts(columns, rows, |page, n| {
-            let offset = page.offset_of(n);
-            let is_deep = !zone.is_inner(cell_of(offset, [0; 3]));
-            let is_skipped = if self.kick == Kick::Level {
-                false
-            } else {
-                is_deep != deep || (!has_own && parent.is_none())
-            };
-            let own = || own.at::<W, REACH>(offset, [0; 3], false);
-            (!is_skipped).then(|| Parts {
+            let is_deep = !zone.is_inner(cell_of(page.offset_of(n), [0; 3]));
+            let is_kicked = is_deep == deep && (has_own || parent.is_some());
+            is_kicked.then(|| Parts {
                 coarser: parent.map(|parent| from_coarser(page, n, parent)),
-                own: (is_deep && has_own).then(own),
+                own: has_own.then(|| own(page, n)),
                 is_deep,
             })
         });
@@ -587,6 +614,8 @@ struct KickStep {
     time: f64,
     half: f64,
     kick: Kick,
+    /// Weights of particles at the end of a step of their level.
+    deep: DeepParticles,
 }
 
 /// Kicks the particles of a species that a level moves, on the host or on a device.
@@ -603,7 +632,12 @@ fn kick<F: KickField>(
         false if F::PART == KickPart::Deep => return Ok(()),
         false => KickPart::All,
     };
-    let KickStep { time, half, kick } = step;
+    let KickStep {
+        time,
+        half,
+        kick,
+        deep,
+    } = step;
     if !part.receives(kick, field.level()) {
         return Ok(());
     }
@@ -618,6 +652,7 @@ fn kick<F: KickField>(
             time,
             half,
             kick,
+            deep,
         });
     }
     in_precision!(species.precision(), R => {
@@ -631,6 +666,7 @@ fn kick<F: KickField>(
             time,
             half: R::lit(half),
             kick,
+            deep,
         };
         let level = field.level();
         match motion.cloud {
@@ -679,6 +715,7 @@ pub(super) fn register(sim: &mut Engine) {
 fn close_kick<F: KickField>(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
+    levels: Res<Levels>,
     motion: Res<Motion>,
     mut species: ResMut<SpeciesMap>,
     field: Read<F, REACH>,
@@ -688,6 +725,7 @@ fn close_kick<F: KickField>(
         time: clock.end,
         half: 0.5 * clock.dt,
         kick: Kick::Level,
+        deep: DeepParticles::in_step(clock.level, clock.end, &levels),
     };
     for species in species.falling() {
         kick(species, &topology, &motion, &field, step)?;
@@ -723,6 +761,7 @@ impl<F: KickField> CoarserKick<'_, '_, F> {
             time: self.levels.time(finer),
             half: 0.5 * self.clock.dt,
             kick,
+            deep: DeepParticles::now(finer),
         };
         for species in self.species.falling() {
             self::kick(species, &self.topology, &self.motion, &field, step)?;
@@ -768,6 +807,7 @@ fn correct_kick<F: KickField>(
             time: levels.time(level),
             half: 0.5 * since,
             kick: Kick::Change,
+            deep: DeepParticles::now(level),
         };
         for species in species.falling() {
             kick(species, &topology, &motion, &field, step)?;
@@ -815,6 +855,7 @@ fn set_initial_acceleration<F: KickField>(
             time: levels.time(level),
             half: 0.0,
             kick: Kick::Whole,
+            deep: DeepParticles::now(level),
         };
         for species in species.falling() {
             kick(species, &topology, &motion, &field, step)?;

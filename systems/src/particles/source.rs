@@ -162,9 +162,7 @@ fn set_pair_densities(
     }
     rows.visit(level);
     if level > 0 {
-        let below = level - 1;
-        let (new, dt) = (input.levels.time(below), input.levels.clock(below).dt);
-        let deep = DeepParticles::between(level, input.clock.end, [new - dt, new]);
+        let deep = DeepParticles::in_step(level, input.clock.end, &input.levels);
         input.set_density(&rows, (level, deep), &mut species, &mut inner, &others)?;
         inner.update::<without_particles>(&rows, &matter, &[]);
     }

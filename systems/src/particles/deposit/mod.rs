@@ -27,7 +27,7 @@ use cloud_block::{CloudBlock, CloudBlocks};
 pub(super) use device::all_are_on_device;
 use nestar_device::Real;
 use nestar_engine::comm::{Comm, PatchMessage, RanksError};
-use nestar_engine::mesh::{Topology, offset, parallel};
+use nestar_engine::mesh::{Levels, Topology, offset, parallel};
 use nestar_kernels::mesh::SELF;
 use nestar_kernels::particles::cloud::{quanta_of, split};
 use nestar_kernels::particles::motion::{displacement, moved};
@@ -188,8 +188,13 @@ impl DeepParticles {
         }
     }
 
-    /// Returns the particles for a deposit at `time` on a level whose coarser level has taken the step from `old` to `new`.
-    pub fn between(level: usize, time: f64, [old, new]: [f64; 2]) -> Self {
+    /// Returns the particles of a level at the end of its step, when the coarser level has taken its step.
+    pub fn in_step(level: usize, time: f64, levels: &Levels) -> Self {
+        let Some(below) = level.checked_sub(1) else {
+            return Self::now(level);
+        };
+        let (new, dt) = (levels.time(below), levels.clock(below).dt);
+        let old = new - dt;
         if time >= new || old >= new {
             return Self::now(level);
         }

@@ -3,6 +3,7 @@
 use super::kernels::{BESIDE, BLOCK, LEAST, ListLaunch};
 use super::lists::DeviceParticles;
 use crate::particles::boundary_zone::{Kick, KickPart};
+use crate::particles::deposit::DeepParticles;
 use crate::particles::{Motion, wall_bits};
 use nestar_device::Number;
 use nestar_engine::data::Field;
@@ -34,9 +35,17 @@ pub struct KickContext<'a, F: Field> {
     pub half: f64,
     /// What is applied.
     pub kick: Kick,
+    /// Weights of particles at the end of a step of their level.
+    pub deep: DeepParticles,
 }
 
 impl<F: Field> KickContext<'_, F> {
+    /// Returns the inverse width of the patches of a level.
+    fn per_width(&self, level: usize) -> [f64; 3] {
+        let width = self.topology.domain.cell_width(level);
+        width.map(|width| 1.0 / (PATCH as f64 * width))
+    }
+
     fn args(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
         KickParameters {
             deep: self.part == KickPart::Deep,
@@ -60,7 +69,11 @@ impl<F: Field> KickContext<'_, F> {
             half: self.half,
             correct: self.kick == Kick::Change,
             time_offsets: [0.0; 2],
-            per_width: [0.0; 3],
+            per_width: self.per_width(self.field.level()),
+            weighs: self.part == KickPart::Deep && self.kick == Kick::Level,
+            most: 1.0 / PATCH as f64,
+            zone_times: self.deep.states,
+            newer: self.deep.newer,
         }
     }
 }
@@ -141,7 +154,6 @@ impl DeviceParticles {
             return Ok(());
         }
         let below = context.field.level() - 1;
-        let width = context.topology.domain.cell_width(below);
         let (weight, time_offsets) = match states[..] {
             [(old, _), (new, _)] => {
                 let weight = (context.time - old) / (new - old);
@@ -156,7 +168,7 @@ impl DeviceParticles {
                 parent,
                 weight,
                 time_offsets,
-                per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
+                per_width: context.per_width(below),
                 ..context.args(from, view)
             };
             self.launch_kick(context, from, &args)?;
