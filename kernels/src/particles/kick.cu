@@ -97,7 +97,8 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
     }
     const bool inner = is_inner(zone, cell);
     if (p.state == 0) {
-      const u64 deep = p.weighs ? deep_part(p, zone, of, n, (u64)1 << 32) : inner ? 0 : 1;
+      const u64 whole = (u64)1 << 32;
+      const u64 deep = p.weighs && zone.inner != 0 ? deep_part(p, zone, of, n, whole) : inner ? 0 : whole;
       if (deep == 0) {
         // the coarser level alone accelerates the particle
         if (p.weighs) RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = REAL(0);

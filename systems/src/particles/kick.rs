@@ -455,7 +455,10 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             // weighted as in the source of the potential
             let seen = self.zone_positions();
             self.kick_parts(columns, rows, |page, n| {
-                let part = seen.deep_part(page, n, zone, 1 << 32);
+                let part = match zone.has_inner() {
+                    true => seen.deep_part(page, n, zone, 1 << 32),
+                    false => 1 << 32,
+                };
                 let weight = R::lit(part as f64 / 4_294_967_296.0);
                 let weighted = || own(page, n).map(|a| a * weight);
                 Some(Parts {
