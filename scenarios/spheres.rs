@@ -44,12 +44,17 @@ impl GasSphere {
 }
 
 impl SpheresState {
-    /// Returns the state at point `n`, and sets its scalars.
-    fn at(&self, columns: &mut PrimitiveColumns, n: usize) -> Primitive {
+    /// Returns the state at point `n`, and sets its scalars. `densities` is scratch memory.
+    fn at(
+        &self,
+        columns: &mut PrimitiveColumns,
+        n: usize,
+        densities: &mut Vec<(usize, f64)>,
+    ) -> Primitive {
         let x = columns.point(n);
         let (mut density, mut momentum) = (0.0, [0.0; 3]);
         let mut pressure = self.ambient.pressure;
-        let mut densities = Vec::new();
+        densities.clear();
         for sphere in &self.spheres {
             let Some(r) = sphere.radius_at(x) else {
                 continue;
@@ -65,7 +70,7 @@ impl SpheresState {
         if density == 0.0 {
             density = self.ambient.density;
         }
-        for (scalar, own) in densities {
+        for &mut (scalar, own) in densities {
             columns.scalars[scalar][n] = own / density;
         }
         Primitive {
@@ -78,8 +83,9 @@ impl SpheresState {
 
 impl InitialState for SpheresState {
     fn fill(&self, columns: &mut PrimitiveColumns) {
+        let mut densities = Vec::new();
         for n in 0..columns.len() {
-            columns.states[n] = self.at(columns, n);
+            columns.states[n] = self.at(columns, n, &mut densities);
         }
     }
 

@@ -1,10 +1,10 @@
 //! Random decks: each gives an error with its position or a run, never a panic.
 
+use super::restarts::shipped;
 use super::{Attack, Setting};
 use nestar::{App, Simulation};
 use nestar_deck::Deck;
 use nestar_tests::random::Random;
-use std::path::Path;
 use std::time::Duration;
 
 /// What is put into decks.
@@ -55,16 +55,10 @@ const PIECES: [&str; 40] = [
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn prepare(_: &Setting) -> Result<Attack, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
-    let entries = std::fs::read_dir(&folder).map_err(|e| e.to_string())?;
-    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| {
-        path.extension().is_some_and(|e| e == "toml") && !path.ends_with("Cargo.toml")
-    });
-    paths.sort();
+    let paths = shipped()?;
     let read = paths.iter().map(std::fs::read_to_string);
     let decks: Vec<String> = read.collect::<Result<_, _>>().map_err(|e| e.to_string())?;
-    Ok(Box::new(move |random| {
+    Ok(Box::new(move |_, random| {
         let start = spent();
         let text = mutated(&decks, random);
         read_and_build(&text, random);

@@ -14,11 +14,18 @@ const STATUSES: [i32; 3] = [1, 2, 4];
 
 pub fn prepare(setting: &Setting) -> Result<Attack, String> {
     let library = compile(setting.scratch.path())?;
-    let program = Program::prepare(&setting.program, setting.scratch.path().join("faults"))?;
-    let calls = count(&program, &library)?;
-    println!("faults: {calls} calls of a run can fail");
-    Ok(Box::new(move |random| {
-        fault(&program, &library, calls, random)
+    let mut attacked = Vec::new();
+    for program in Program::prepare_all(setting, "faults")? {
+        let calls = count(&program, &library)?;
+        println!(
+            "faults: {calls} calls of a run of {} can fail",
+            program.deck.name
+        );
+        attacked.push((program, calls));
+    }
+    Ok(Box::new(move |_, random| {
+        let (program, calls) = &attacked[random.below(attacked.len() as u64) as usize];
+        fault(program, &library, *calls, random)
     }))
 }
 
@@ -40,7 +47,7 @@ fn compile(folder: &Path) -> Result<PathBuf, String> {
 
 /// How many calls a run makes.
 fn count(program: &Program, library: &Path) -> Result<u64, String> {
-    let file = program.place.join("calls");
+    let file = program.folder.join("calls");
     let status = program
         .run("counted", &[])
         .env("LD_PRELOAD", library)
@@ -69,7 +76,8 @@ fn fault(program: &Program, library: &Path, calls: u64, random: &mut Random) -> 
         .stderr(Stdio::piped())
         .output()
         .map_err(|e| e.to_string())?;
-    let what = format!("call {at} with error {number}, lasting {lasting}");
+    let name = &program.deck.name;
+    let what = format!("{name}: call {at} with error {number}, lasting {lasting}");
     let told = String::from_utf8_lossy(&ended.stderr);
     match ended.status.code() {
         Some(0) => {}

@@ -1,34 +1,34 @@
 //! Flipped bits and bytes in any file of a store are detected. Impossible numbers in metadata without checksums cause neither
 //! a panic nor a large allocation.
 
-use super::programs::DECK;
+use super::programs::Program;
 use super::{Attack, Case, Setting};
 use nestar::snapshot::{self, Snapshot, SnapshotError};
 use nestar_tests::random::Random;
-use nestar_tests::runs::run_into;
 use std::path::{Path, PathBuf};
 
 pub fn prepare(setting: &Setting) -> Result<Attack, String> {
-    let run = setting.scratch.path().join("flips");
-    run_into(
-        &run,
-        false,
-        DECK,
-        &["time.max_steps=3", "output.final=true"],
-    )
-    .map_err(|e| e.to_string())?;
-    let store = snapshot::latest(&run).map_err(|e| e.to_string())?;
-    let (_, store) = store.ok_or("no snapshot")?;
-    let mut files = Vec::new();
-    list(&store, &mut files);
-    println!("flips: {} files of a store", files.len());
-    Ok(Box::new(move |random| {
+    let mut stores = Vec::new();
+    for program in Program::prepare_all(setting, "flips")? {
+        let store = snapshot::latest(&program.folder.join("whole")).map_err(|e| e.to_string())?;
+        let (_, store) = store.ok_or("no snapshot")?;
+        let mut files = Vec::new();
+        list(&store, &mut files);
+        println!(
+            "flips: {} files of a store of {}",
+            files.len(),
+            program.deck.name
+        );
+        stores.push((store, files));
+    }
+    Ok(Box::new(move |_, random| {
+        let (store, files) = &stores[random.below(stores.len() as u64) as usize];
         // small files are as many as large ones
         let file = &files[random.below(files.len() as u64) as usize];
         let bytes = std::fs::read(file).map_err(|e| e.to_string())?;
         let outcome = match random.below(8) {
-            0 => number(&store, random),
-            _ => flip(&store, file, &bytes, random),
+            0 => number(store, random),
+            _ => flip(store, file, &bytes, random),
         };
         std::fs::write(file, &bytes).map_err(|e| e.to_string())?;
         outcome

@@ -5,31 +5,24 @@ use super::{Attack, Setting};
 use nestar_tests::random::Random;
 use std::cell::Cell;
 use std::process::Stdio;
-use std::time::Duration;
 
 pub fn prepare(setting: &Setting) -> Result<Attack, String> {
-    let program = Program::prepare(&setting.program, setting.scratch.path().join("kills"))?;
-    let start = std::time::Instant::now();
-    let status = program.run("timed", &[]).status();
-    status.map_err(|e| e.to_string())?;
-    let whole = start.elapsed();
+    let programs = Program::prepare_all(setting, "kills")?;
     // one run after another is killed again and again
-    let kept = Cell::new(0);
-    Ok(Box::new(move |random| {
-        let wait = whole.mul_f64(random.between(0.0, 0.7));
-        kept.set(kill(&program, wait, random, kept.get())?);
+    let stored: Vec<Cell<usize>> = programs.iter().map(|_| Cell::new(0)).collect();
+    Ok(Box::new(move |_, random| {
+        let n = random.below(programs.len() as u64) as usize;
+        let now = kill(&programs[n], random, stored[n].get());
+        let now = now.map_err(|why| format!("{}: {why}", programs[n].deck.name))?;
+        stored[n].set(now);
         Ok(())
     }))
 }
 
-/// Kills a run after `wait`; returns its number of snapshots, of which it had `kept` before.
-fn kill(
-    program: &Program,
-    wait: Duration,
-    random: &mut Random,
-    kept: usize,
-) -> Result<usize, String> {
+/// Kills a run at a random time and returns its number of snapshots. There were `stored` snapshots before.
+fn kill(program: &Program, random: &mut Random, stored: usize) -> Result<usize, String> {
     let output = "run";
+    let wait = program.duration.mul_f64(random.between(0.0, 0.7));
     let ranks: &[&str] = match random.below(4) {
         0 => &["--resume", "--ranks", "2"],
         _ => &["--resume"],
@@ -41,8 +34,8 @@ fn kill(
     child.kill().map_err(|e| e.to_string())?;
     let status = child.wait().map_err(|e| e.to_string())?;
     let now = program.require_whole(output)?;
-    if now < kept {
-        return Err(format!("{kept} snapshots have become {now}"));
+    if now < stored {
+        return Err(format!("{stored} snapshots have become {now}"));
     }
     if status.success() {
         program.require_end(output)?;

@@ -7,6 +7,7 @@ mod faults;
 mod flips;
 mod kills;
 mod programs;
+mod restarts;
 
 use nestar_tests::Scratch;
 use nestar_tests::random::Random;
@@ -17,8 +18,8 @@ use std::time::{Duration, Instant};
 
 /// A case that did not hold, in words.
 type Case = Result<(), String>;
-/// A case of a campaign, from its random numbers.
-type Attack = Box<dyn Fn(&mut Random) -> Case>;
+/// A case of a campaign, from its number and random numbers.
+type Attack = Box<dyn Fn(u64, &mut Random) -> Case>;
 
 /// What is attacked, how often in every minute, and how.
 struct Campaign {
@@ -37,22 +38,22 @@ struct Setting {
     scratch: Scratch,
 }
 
-const CAMPAIGNS: [Campaign; 4] = [
+const CAMPAIGNS: [Campaign; 5] = [
     Campaign {
         name: "kills",
-        share: 0.4,
+        share: 0.3,
         most: 1000,
         prepare: kills::prepare,
     },
     Campaign {
         name: "faults",
-        share: 0.25,
+        share: 0.2,
         most: 500,
         prepare: faults::prepare,
     },
     Campaign {
         name: "flips",
-        share: 0.15,
+        share: 0.1,
         most: 10_000,
         prepare: flips::prepare,
     },
@@ -61,6 +62,12 @@ const CAMPAIGNS: [Campaign; 4] = [
         share: 0.2,
         most: 100_000,
         prepare: decks::prepare,
+    },
+    Campaign {
+        name: "restarts",
+        share: 0.2,
+        most: u64::MAX,
+        prepare: restarts::prepare,
     },
 ];
 
@@ -148,7 +155,7 @@ fn run(campaign: &Campaign, setting: &Setting, arguments: &Arguments, time: Dura
         let salt = name.bytes().fold(0, |sum: u64, b| sum * 257 + u64::from(b));
         let mut random = Random::new(arguments.seed ^ salt ^ number << 20);
         done += 1;
-        let held = catch_unwind(AssertUnwindSafe(|| case(&mut random)));
+        let held = catch_unwind(AssertUnwindSafe(|| case(number, &mut random)));
         if let Err(why) = held.unwrap_or_else(|_| Err("a panic, see above".into())) {
             failed += 1;
             let seed = arguments.seed;

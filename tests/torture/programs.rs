@@ -1,12 +1,14 @@
 //! The `nestar` command as an attacked process, and checks of its directory afterwards.
 
+use super::Setting;
 use nestar::snapshot::{self, Snapshot};
 use nestar_tests::runs::digests;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// A small run with levels that come and go, a passive scalar, and a snapshot at every step.
-pub const DECK: &str = r#"
+/// A small run with levels that come and go and a passive scalar.
+const DECK: &str = r#"
 scenario = "formula"
 [initial]
 density    = "1 + 0.2*sin(2*pi*x)*cos(2*pi*y)"
@@ -32,38 +34,137 @@ device = "cpu"
 threads = 1
 "#;
 
-/// What is attacked.
+/// Settings of a small run of a shipped deck, with a snapshot at every step.
+const SMALL: [&str; 7] = [
+    "time.max_steps=6",
+    "output.steps=1",
+    "output.interval=0.0",
+    "output.wall_interval=0.0",
+    "run.device=cpu",
+    "run.threads=1",
+    "mesh.max_level=1",
+];
+
+/// A small deck that is run and disturbed.
+pub struct SmallDeck {
+    pub name: String,
+    path: PathBuf,
+    settings: Vec<String>,
+}
+
+impl SmallDeck {
+    /// Returns a shipped deck at reduced size; `more` are further settings.
+    pub fn shipped(path: &Path, more: &[String]) -> Self {
+        Self {
+            name: path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            path: path.to_path_buf(),
+            settings: SMALL
+                .map(String::from)
+                .iter()
+                .chain(more)
+                .cloned()
+                .collect(),
+        }
+    }
+}
+
+/// Writes or finds the decks of the campaigns: gas, gravity with particles, tracers, chemistry.
+pub fn decks(folder: &Path) -> Result<Vec<SmallDeck>, String> {
+    std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+    let gas = folder.join("gas.toml");
+    std::fs::write(&gas, DECK).map_err(|e| e.to_string())?;
+    let mut decks = vec![SmallDeck {
+        name: "gas".into(),
+        path: gas,
+        settings: Vec::new(),
+    }];
+    for (name, more) in [
+        (
+            "cluster-merger",
+            &["constants.n=2000", "constants.cells=16"][..],
+        ),
+        ("tracers", &["domain.cells=[16,16,8]"]),
+        ("primordial-cooling", &["time.max_step=0.01"]),
+    ] {
+        let more: Vec<String> = more.iter().map(|&s| s.into()).collect();
+        decks.push(SmallDeck::shipped(
+            &scenarios().join(name).with_extension("toml"),
+            &more,
+        ));
+    }
+    Ok(decks)
+}
+
+/// Returns the folder of the shipped decks.
+pub fn scenarios() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")
+}
+
+/// The `nestar` command with a deck, and the snapshots of an undisturbed run.
 pub struct Program {
-    pub program: PathBuf,
-    pub place: PathBuf,
+    pub deck: SmallDeck,
+    pub folder: PathBuf,
+    program: PathBuf,
     /// Digests of the snapshots of an undisturbed run.
     whole: Vec<(String, String)>,
+    /// Duration of the undisturbed run.
+    pub duration: Duration,
 }
 
 impl Program {
-    /// Writes the deck into `place` and runs it undisturbed.
-    pub fn prepare(program: &Path, place: PathBuf) -> Result<Self, String> {
-        std::fs::create_dir_all(&place).map_err(|e| e.to_string())?;
-        std::fs::write(place.join("deck.toml"), DECK).map_err(|e| e.to_string())?;
+    /// Runs a deck undisturbed; `folder` contains its outputs.
+    pub fn prepare(program: &Path, folder: PathBuf, deck: SmallDeck) -> Result<Self, String> {
+        std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
         let mut this = Self {
+            deck,
+            folder,
             program: program.to_path_buf(),
-            place,
             whole: Vec::new(),
+            duration: Duration::ZERO,
         };
-        let status = this.run("whole", &[]).status().map_err(|e| e.to_string())?;
-        if !status.success() {
-            return Err(format!("the undisturbed run ends with {status}"));
+        let start = Instant::now();
+        let ended = this.run("whole", &[]).output().map_err(|e| e.to_string())?;
+        if !ended.status.success() {
+            let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+            let name = &this.deck.name;
+            return Err(format!(
+                "the undisturbed run of {name} ends with {}: {told}",
+                ended.status
+            ));
         }
-        this.whole = digests(&this.place.join("whole"));
+        this.duration = start.elapsed();
+        this.whole = digests(&this.folder.join("whole"));
         Ok(this)
     }
 
-    /// A run into the directory `output`.
+    /// Prepares a run of every deck of the campaigns.
+    pub fn prepare_all(setting: &Setting, campaign: &str) -> Result<Vec<Self>, String> {
+        let folder = setting.scratch.path().join(campaign);
+        let of = |deck: SmallDeck| {
+            let folder = folder.join(&deck.name);
+            Self::prepare(&setting.program, folder, deck)
+        };
+        decks(&folder)?.into_iter().map(of).collect()
+    }
+
+    /// Returns the command of a run into the directory `output`.
     pub fn run(&self, output: &str, more: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command
-            .current_dir(&self.place)
-            .args(["run", "deck.toml", "--quiet", "--output", output])
+            .current_dir(&self.folder)
+            .arg("run")
+            .arg(&self.deck.path)
+            .args(["--quiet", "--output", output])
+            .args(
+                self.deck
+                    .settings
+                    .iter()
+                    .flat_map(|setting| ["--set", setting]),
+            )
             .args(more)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
@@ -73,7 +174,7 @@ impl Program {
     /// Nothing under a final name is damaged, and all of it is what the undisturbed run wrote.
     pub fn require_whole(&self, output: &str) -> Result<usize, String> {
         let complete =
-            snapshot::list_complete(&self.place.join(output)).map_err(|e| e.to_string())?;
+            snapshot::list_complete(&self.folder.join(output)).map_err(|e| e.to_string())?;
         for path in &complete {
             let opened = Snapshot::open(path).and_then(|s| {
                 s.verify(|_| ())?;
@@ -113,6 +214,6 @@ impl Program {
 
     pub fn remove(&self, output: &str) {
         // what cannot be removed is in the way of the next case, which tells
-        let _ = std::fs::remove_dir_all(self.place.join(output));
+        let _ = std::fs::remove_dir_all(self.folder.join(output));
     }
 }

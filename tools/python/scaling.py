@@ -269,18 +269,18 @@ def halos(found):
             profile = result and result.get("profile")
             if not profile:
                 continue
-            steps, phases = result["level_steps"], result["phase_seconds"]
+            steps, times = result["level_steps"], result["plugin_seconds"]
             wall = result["wall_seconds"]
-            regrids = 1e3 * phases["regrid"] / result["regrids"] if result["regrids"] else None
+            regrids = 1e3 * times["regrid"] / result["regrids"] if result["regrids"] else None
             rows.append([
                 name, n, f"{result['halos']['bytes_sent'] / steps / 2**20:.2f} MiB",
                 f"{100 * profile['exposed_halo_seconds'] / profile['wall_seconds']:.2f}%",
                 f"{100 * result['halos']['waited_seconds'] / wall:.1f}%", f"{100 * result['imbalance']:.1f}%",
-                f"{100 * phases['advance'] / wall:.0f}%, {100 * phases['flag'] / wall:.1f}%, {100 * phases['regrid'] / wall:.1f}%",
+                f"{100 * times['hydro'] / wall:.0f}%, {100 * times['refinement'] / wall:.1f}%, {100 * times['regrid'] / wall:.1f}%",
                 f"{regrids:.2f} ms" if regrids is not None else "",
             ])
     head = ["case, single precision", "GPUs", "sent per level step", "exposed halo exchange", "host waits", "imbalance",
-            "advance, flag, regrid", "time per regrid"]
+            "gas, flags, regrid", "time per regrid"]
     return table(head, rows)
 
 
@@ -296,7 +296,7 @@ def others(found):
     rows = []
     for n in found["counts"]:
         slab = found.get(f"slab | {n}")
-        cells = ["-", "-"] if slab is None else [f"{1e3 * slab['seconds_advance']:.0f} ms", f"{1e3 * slab['seconds_regrid']:.0f} ms"]
+        cells = ["-", "-"] if slab is None else [f"{1e3 * slab['seconds_hydro']:.0f} ms", f"{1e3 * slab['seconds_regrid']:.0f} ms"]
         rows.append([n] + cells + [written(found, kind, n) for kind in ["snapshot", "snapshot in memory"]])
     head = ["GPUs", f"moving slab, {SLAB_STEPS - 1} root steps: advance", "regrid", "snapshot of 512^3", f"snapshot of 512^3 in {MEMORY}"]
     lines = table(head, rows)

@@ -9,7 +9,7 @@ use super::level::InitialEstimate;
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::DeviceError;
-use nestar_engine_mesh::{AuditError, Domain, Topology};
+use nestar_engine_mesh::{AuditError, Domain, Topology, parallel};
 use nestar_snapshot::DataType;
 
 /// A set of particles that a plugin keeps in patches, any number in each.
@@ -119,6 +119,14 @@ pub trait ParticleSet: Send + Sync {
     /// # Errors
     /// The device fails.
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError>;
+    /// Calls [`ParticleSet::copy`] for many patches, in the order of `rows`, with few requests to a device.
+    ///
+    /// # Errors
+    /// As [`ParticleSet::copy`].
+    fn copy_all(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let copies = parallel::map(rows, |&row| self.copy(row));
+        copies.into_iter().collect()
+    }
     /// Removes all particles from a patch and returns their records in any order.
     ///
     /// # Errors

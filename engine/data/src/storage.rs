@@ -190,18 +190,30 @@ impl<R: bytemuck::Zeroable + Copy> RowSlabs<R> {
         Ok(())
     }
 
-    /// Replaces all rows by zeroed rows of `octets` only; octet `n` has rows `8 n` to `8 n + 7`.
+    /// Keeps only the rows of `octets`; octet `n` has rows `8 n` to `8 n + 7`. Octets of the latest call keep their values,
+    /// the others are zero.
     ///
     /// # Errors
     /// The system provides no memory.
     pub fn allocate_octets(&mut self, octets: &[u32]) -> Result<(), DeviceError> {
-        self.free();
-        self.shift = OCTET;
+        if self.held.is_none() {
+            self.free();
+            self.shift = OCTET;
+        }
         let length = octets.iter().max().map_or(0, |&last| last as usize + 1);
-        self.slabs.resize(length, null_mut());
+        let mut kept = vec![null_mut(); length];
+        for &octet in octets {
+            if let Some(slab) = self.slabs.get_mut(octet as usize) {
+                std::mem::swap(&mut kept[octet as usize], slab);
+            }
+        }
+        self.free();
+        self.slabs = kept;
         self.held = Some(octets.to_vec());
         for &octet in octets {
-            self.slabs[octet as usize] = self.take()?;
+            if self.slabs[octet as usize].is_null() {
+                self.slabs[octet as usize] = self.take()?;
+            }
         }
         Ok(())
     }

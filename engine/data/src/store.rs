@@ -113,8 +113,8 @@ pub trait Store: Send + Sync {
         level: usize,
         new: &[u32],
     ) -> Result<(), DeviceError>;
-    /// Replaces all rows by zeroed rows of `_octets`, to estimate the initial hierarchy part by part. Stores without
-    /// this keep all rows.
+    /// Keeps only the rows of `_octets`, to estimate the initial hierarchy part by part. New octets are zero. Stores
+    /// without this keep all rows.
     ///
     /// # Errors
     /// The memory does not suffice.

@@ -3,6 +3,7 @@
 use crate::DeviceError;
 use crate::counters::AtomicKernelCounters;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Memory of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,11 @@ pub(super) trait Backend: Send + Sync {
     fn copies(&self, beside: bool) -> Result<Box<dyn CopyStream>, DeviceError>;
     /// Waits for all work.
     fn synchronise(&self) -> Result<(), DeviceError>;
+    /// Begins an interval of the stream's time after all work so far; its nanoseconds are added to `sum`. Does nothing on a
+    /// device that does not measure.
+    fn begin_interval(&self, _sum: &Arc<AtomicU64>) -> Result<(), DeviceError> {
+        Ok(())
+    }
     /// Compiles a source, or loads the result of an earlier compilation.
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn LoadedCode>, DeviceError>;
 

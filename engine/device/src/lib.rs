@@ -33,6 +33,7 @@ mod memory;
 mod module;
 pub mod parallel;
 mod staging;
+mod timeline;
 mod transient;
 
 pub use backend::{
@@ -44,13 +45,16 @@ pub use link::{DeviceLink, LinkCounters};
 pub use memory::{Buffer, DeviceSlice, DeviceSpan, Growable, ReusableBuffer};
 pub use module::{Kernel, Module};
 pub use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
+pub use timeline::Timeline;
 
 use backend::Backend;
 use bevy_ecs::prelude::Resource;
 use bytemuck::Pod;
 use counters::AtomicCounters;
 use memory::{Reserved, place};
+use module::Compilation;
 use nestar_device::Parameter;
+use parallel::lock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use staging::{OrderedCopies, Ring};
@@ -87,6 +91,8 @@ struct Opened {
     copies: Mutex<OrderedCopies>,
     transient_memory: TransientMemory,
     reserved: Reserved,
+    /// Compilations since the last wait for all of them.
+    compilations: Mutex<Vec<Arc<Compilation>>>,
 }
 
 impl Device {
@@ -124,6 +130,7 @@ impl Device {
             copies,
             transient_memory: TransientMemory::default(),
             reserved: Reserved::default(),
+            compilations: Mutex::default(),
         })))
     }
 
@@ -151,18 +158,47 @@ impl Device {
         self.0.backend.limits()
     }
 
-    /// Compiles a kernel source, or loads the result of an earlier run from the cache on disk.
+    /// Starts to compile a kernel source, or to load the result of an earlier run from the cache on disk.
     ///
     /// `name` is used in messages and file names: letters, digits, `-` and `_`. If `NESTAR_KERNEL_SOURCES` names a
     /// folder, the source is written to it.
     ///
+    /// A source that does not compile is reported by the first use of its kernels, or by
+    /// [`Device::finish_compilations`].
+    ///
     /// # Errors
-    /// The source does not compile (with the compiler's log), the compiler cannot be used, or the source cannot be
-    /// written.
+    /// The source cannot be written to that folder.
     pub fn compile(&self, name: &str, source: &str) -> Result<Module, DeviceError> {
         cache::keep_source(name, source)?;
-        let code = self.0.backend.compile(name, source)?;
+        let (backend, name, source) =
+            (self.0.backend.clone(), name.to_string(), source.to_string());
+        let code = Compilation::start(move || backend.compile(&name, &source));
+        let mut compilations = lock(&self.0.compilations);
+        compilations.retain(|compilation| compilation.is_running());
+        compilations.push(code.clone());
+        drop(compilations);
         Ok(Module::new(self.clone(), code))
+    }
+
+    /// Returns the number of compilations that have not ended.
+    #[must_use]
+    pub fn running_compilations(&self) -> usize {
+        let compilations = lock(&self.0.compilations);
+        compilations
+            .iter()
+            .filter(|compilation| compilation.is_running())
+            .count()
+    }
+
+    /// Waits for all compilations.
+    ///
+    /// # Errors
+    /// A source does not compile (with the compiler's log), or the compiler cannot be used.
+    pub fn finish_compilations(&self) -> Result<(), DeviceError> {
+        let compilations = std::mem::take(&mut *lock(&self.0.compilations));
+        compilations
+            .iter()
+            .try_for_each(|compilation| compilation.wait().map(|_| ()))
     }
 
     /// Allocates device memory for `length` elements, set to zero.
@@ -294,6 +330,13 @@ impl Device {
         self.0.counters.profile(on);
     }
 
+    /// Creates a timeline of the device for a number of owners; `None` for an emulated device, which works while the host
+    /// waits. A device has one timeline at a time.
+    #[must_use]
+    pub fn timeline(&self, owners: usize) -> Option<Timeline> {
+        (self.kind() == DeviceKind::Cuda).then(|| Timeline::new(&self.0.backend, owners))
+    }
+
     /// Returns the counters of the device. Times are complete up to the last synchronisation.
     #[must_use]
     pub fn counters(&self) -> DeviceCounters {
@@ -301,7 +344,7 @@ impl Device {
     }
 
     fn check(&self, kernel: &Kernel, shape: LaunchShape) -> Result<(), DeviceError> {
-        let (limits, info) = (self.limits(), kernel.info());
+        let (limits, info) = (self.limits(), kernel.info()?);
         let threads = limits.threads_per_block.min(info.threads);
         if shape.threads == 0 || shape.threads > threads {
             return Err(DeviceError::Range(format!(

@@ -192,7 +192,7 @@ fn invalid_accesses_and_launches_are_refused() {
     for device in devices() {
         let module = device.compile("tests", &source()).unwrap();
         let kernel = module.kernel("saxpy").unwrap();
-        assert_eq!(kernel.info().parameters, Some(32));
+        assert_eq!(kernel.info().unwrap().parameters, Some(32));
         let memory = device.buffer::<f64>(10).unwrap();
         let refusals = [
             device.upload(&memory, 9, &[0.0; 2]).unwrap_err(),
@@ -208,7 +208,7 @@ fn invalid_accesses_and_launches_are_refused() {
             device
                 .launch(&kernel, shape(1, 1 << 20), &Saxpy::default())
                 .unwrap_err(),
-            module.kernel("nothing").map(|_| ()).unwrap_err(),
+            module.kernel("nothing").unwrap().info().unwrap_err(),
             device.launch(&kernel, shape(1, 0), &[0u64; 3]).unwrap_err(),
         ];
         let words = [
@@ -228,6 +228,26 @@ fn invalid_accesses_and_launches_are_refused() {
 }
 
 #[test]
+fn compilations_of_several_sources_overlap() {
+    for device in devices() {
+        // sources that no cache contains
+        let salt = std::process::id();
+        let modules: Vec<_> = (0..3)
+            .map(|n| device.compile("tests", &format!("// {salt} {n}\n{}", source())))
+            .collect();
+        assert!(
+            device.running_compilations() > 1,
+            "they wait for each other"
+        );
+        device.finish_compilations().unwrap();
+        assert_eq!(device.running_compilations(), 0);
+        for module in modules {
+            module.unwrap().kernel("saxpy").unwrap().info().unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_compilation_error_names_its_line() {
     for device in devices() {
         let source = source().replace("p.y[at] = ", "p.y[at] = missing + ");
@@ -235,7 +255,9 @@ fn a_compilation_error_names_its_line() {
             .lines()
             .take_while(|l| !l.contains("missing"))
             .count();
-        let refusal = device.compile("broken", &source).map(|_| ()).unwrap_err();
+        let module = device.compile("broken", &source).unwrap();
+        let refusal = device.finish_compilations().unwrap_err();
+        assert_eq!(module.kernel("saxpy").map(|_| ()), Err(refusal.clone()));
         let text = refusal.to_string();
         assert!(
             text.contains("\"broken\"") && text.contains("missing"),
@@ -256,6 +278,7 @@ fn a_damaged_or_unwritable_cache_does_no_harm() {
             .compile("cached", &source())
             .unwrap()
             .kernel("saxpy")
+            .and_then(|kernel| kernel.info())
             .map(|_| ())
     };
     let files = || -> Vec<PathBuf> {

@@ -7,7 +7,7 @@ use nestar_engine_comm::{DiagnosticColumns, Ranks, cells_repaired_between_levels
 use nestar_engine_data::Stores;
 use nestar_engine_mesh::{LevelWork, Topology};
 use nestar_engine_step::agreement::on_first_rank;
-use nestar_engine_step::{Engine, Error, Phase, RunCounters};
+use nestar_engine_step::{Activity, Engine, Error, RunCounters};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -57,10 +57,9 @@ impl Diagnostics {
         sim: &mut Engine,
         progress: &Progress,
         memory: u64,
-        output_seconds: f64,
     ) -> Result<String, Error> {
         let columns = DiagnosticColumns::values(&mut sim.world)?;
-        let mended = cells_repaired_between_levels(&sim.world)?;
+        let repaired = cells_repaired_between_levels(&sim.world)?;
         let counters = sim.world.resource::<RunCounters>();
         let mut line = format!(
             "{},{:e},{:e},{}",
@@ -83,15 +82,15 @@ impl Diagnostics {
             memory,
             counters.fallback_cells,
             counters.retried_steps,
-            mended.averages,
-            mended.corrections,
+            repaired.averages,
+            repaired.corrections,
             progress.capped,
             work.imbalance(sim.world.resource::<Ranks>().size()),
         );
-        for seconds in counters.seconds {
+        for seconds in sim.world.resource::<Activity>().seconds() {
             let _ = write!(line, ",{seconds:.6}");
         }
-        let _ = writeln!(line, ",{output_seconds:.6}");
+        line.push('\n');
         Ok(line)
     }
 
@@ -141,17 +140,16 @@ fn header(sim: &Engine) -> String {
     let counters = [
         "cell_updates_per_second",
         "memory_bytes",
-        "mended_cells",
+        "first_order_cells",
         "retried_steps",
-        "mended_averages",
-        "mended_corrections",
+        "repaired_averages",
+        "repaired_corrections",
         "capped_patches",
         "imbalance",
     ];
     names.extend(counters.map(String::from));
-    names
-        .extend(Phase::ALL.map(|phase| format!("seconds_{}", format!("{phase:?}").to_lowercase())));
-    names.push("seconds_output".into());
+    let owners = sim.world.resource::<Activity>().names();
+    names.extend(owners.iter().map(|owner| format!("seconds_{owner}")));
     names.join(",")
 }
 

@@ -15,9 +15,11 @@ pub mod provenance;
 pub mod restart;
 mod restart_state;
 mod snapshot;
+mod watchdog;
 
 pub use main_loop::run;
 pub use provenance::BuildInfo;
+pub use watchdog::STALLED;
 
 use std::path::PathBuf;
 use std::sync::Arc;

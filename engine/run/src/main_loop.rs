@@ -5,14 +5,16 @@ use crate::observed::Observations;
 use crate::output::Output;
 use crate::provenance::Roster;
 use crate::restart::Restored;
+use crate::watchdog::Watchdog;
 use crate::{Progress, RunOptions, RunSummary};
 use crate::{captures, deck_differences, directory, restart};
 use nestar_engine_comm::Ranks;
+use nestar_engine_device::{ComputeDevice, Device};
 use nestar_engine_mesh::{Levels, Topology};
 use nestar_engine_step::agreement::on_first_rank;
 use nestar_engine_step::config::OutOfMemory;
 use nestar_engine_step::memory::{MemoryGuard, Shortage, shortage};
-use nestar_engine_step::{Engine, Error, Remarks, RunCounters, StepReport};
+use nestar_engine_step::{Activity, Engine, Error, Remarks, RunCounters, StepReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -27,7 +29,9 @@ use std::time::Instant;
 /// ranks. If a rank fails within a step, the other ranks wait until they are ended
 /// (`Communicator::abort`, `Launch::conclude`).
 pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Error> {
+    report_compilations(sim, &mut options);
     sim.finish_setup()?;
+    let _watchdog = Watchdog::start(sim)?;
     deck_differences::require_same_run(sim, &options)?;
     if !options.resume && sim.settings.run.start_from.is_empty() {
         sim.settings.check_intervals(&sim.deck, 0.0)?;
@@ -41,6 +45,7 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     let prepared = initialise_or_restore(sim, &directory, &mut options);
     options.observer.started();
     let restored = prepared?;
+    sim.world.resource::<Activity>().begin_output();
     let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
     let mut output = Output::new(sim, &directory, &options.build, &roster, restored)?;
     let mut diagnostics = Diagnostics::open(sim, &directory, restored)?;
@@ -66,6 +71,17 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     finish_output(sim, &ending, &mut output, &diagnostics)?;
     let interrupted = ending == RunEnd::Interrupted;
     Ok(summary(sim, directory, updates, start, interrupted))
+}
+
+/// Reports on the first rank that programs of the device are being compiled.
+fn report_compilations(sim: &Engine, options: &mut RunOptions) {
+    let device = sim.world.resource::<ComputeDevice>().device.as_ref();
+    let running = device.map_or(0, Device::running_compilations);
+    if running > 0 && sim.world.resource::<Ranks>().rank() == 0 {
+        let note =
+            format!("compiles {running} programs of the device; later runs find them in a cache");
+        options.observer.note(&note);
+    }
 }
 
 /// Reports the new remarks of plugins and `notes` to the observer.
@@ -244,8 +260,7 @@ impl RunRecorder<'_> {
         // ranks in threads of one process share its memory
         let own = resident_bytes() / self.in_process.max(1);
         let memory = sim.world.resource::<Ranks>().sum(own)?;
-        let seconds = self.output.seconds();
-        let row = self.diagnostics.row(sim, progress, memory, seconds)?;
+        let row = self.diagnostics.row(sim, progress, memory)?;
         let appended = self.diagnostics.append(&row);
         self.output.note(appended);
         Ok(())
@@ -263,7 +278,9 @@ fn run_steps(
     let end = sim.settings.time.end;
     let most = sim.settings.time.max_steps;
     let (mut reported, mut stepped) = (false, false);
+    sim.world.resource::<Activity>().reset();
     sim.driver.run_pending_regrid(&mut sim.world)?;
+    sim.world.resource::<Activity>().begin_output();
     if begins {
         recorder.write_first_row(sim)?;
     }
@@ -288,11 +305,13 @@ fn run_steps(
         if flags.stop {
             return Ok(RunEnd::Interrupted);
         }
+        sim.world.resource::<Activity>().begin_mesh();
         let step_start = Instant::now();
         let before = sim.world.resource::<RunCounters>().cell_updates;
         let until = recorder.output.until(end);
         let report = sim.driver.root_step(&mut sim.world, until)?;
         let seconds = step_start.elapsed().as_secs_f64();
+        sim.world.resource::<Activity>().begin_output();
         let updates = sim.world.resource::<RunCounters>().cell_updates - before;
         let progress = progress(sim, &report, updates as f64 / seconds, recorder);
         recorder.write_row(sim, &progress)?;

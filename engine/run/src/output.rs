@@ -49,7 +49,6 @@ pub struct Output {
     next_time: f64,
     interval: f64,
     wall_interval: f64,
-    seconds: f64,
 }
 
 impl Output {
@@ -80,16 +79,9 @@ impl Output {
             next_time: f64::INFINITY,
             interval: sim.settings.output.interval,
             wall_interval: sim.settings.output.wall_interval,
-            seconds: 0.0,
         };
         output.schedule(clock.time);
         Ok(output)
-    }
-
-    /// Returns the wall-clock seconds spent on snapshots so far.
-    #[must_use]
-    pub fn seconds(&self) -> f64 {
-        self.seconds
     }
 
     /// Stores an error of this rank; the next exchange of flags reports it to all ranks.
@@ -169,7 +161,6 @@ impl Output {
     /// A full disk, a missing directory or the like on any rank; no partial snapshot keeps a final name.
     /// Later errors are reported with the next flags.
     pub fn snapshot(&mut self, sim: &Engine, diagnostics: &Diagnostics) -> Result<(), Error> {
-        let start = Instant::now();
         self.wait()?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let fields = Stores::of(&sim.world, |spec| spec.stored);
@@ -183,7 +174,6 @@ impl Output {
         self.latest = Some((clock.time, clock.steps));
         self.latest_wall = Instant::now();
         self.schedule(clock.time);
-        self.seconds += start.elapsed().as_secs_f64();
         Ok(())
     }
 

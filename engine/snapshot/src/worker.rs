@@ -3,8 +3,11 @@
 use crate::queue::{QueuedShard, ShardQueue, WriteJob, WriteOutcome, WrittenSnapshot};
 use crate::store::SnapshotPlan;
 use crate::{Result, SnapshotError, files};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,15 +57,31 @@ impl Worker {
             }
         };
         let partial = self.partial.clone();
+        let pool = self.pool()?;
         std::thread::Builder::new()
             .name("nestar-snapshot".to_string())
-            .spawn(move || self.run(created))
-            .map_err(|error| SnapshotError::io("start the thread that writes", &partial, &error))
+            .spawn(move || self.run(created, &pool))
+            .map_err(|error| no_thread(&partial, &error.to_string()))
+    }
+
+    /// Creates the threads that compress shards; a single one if the system refuses this number.
+    ///
+    /// Without this pool, the codecs would create the global pool of rayon, with a thread per core.
+    fn pool(&self) -> Result<ThreadPool> {
+        let of = |threads: usize| {
+            let pool = ThreadPoolBuilder::new().num_threads(threads);
+            pool.thread_name(|n| format!("nestar-store-{n}")).build()
+        };
+        let pool = of(self.threads.max(1)).or_else(|_| of(1));
+        pool.map_err(|error| {
+            self.clean();
+            no_thread(&self.partial, &error.to_string())
+        })
     }
 
     /// Serves the queue and reports the result, also after a panic, so that the run does not wait forever.
-    fn run(&self, created: u64) {
-        let served = catch_unwind(AssertUnwindSafe(|| self.serve(created)));
+    fn run(&self, created: u64, pool: &ThreadPool) {
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(created, pool)));
         let panicked = |_| {
             Err(SnapshotError::Request(
                 "the thread that writes snapshots panicked".to_string(),
@@ -76,7 +95,7 @@ impl Worker {
     }
 
     /// Stores shards until the snapshot is finished or aborted; other threads sync stored shards.
-    fn serve(&self, created: u64) -> WriteOutcome {
+    fn serve(&self, created: u64, pool: &ThreadPool) -> WriteOutcome {
         let (stored, syncing) = (channel(), AtomicBool::new(true));
         let (sender, receiver) = (stored.0, Mutex::new(stored.1));
         let sync = || self.sync(&receiver, &syncing);
@@ -88,7 +107,7 @@ impl Worker {
                 let others = started.into_iter().map(join);
                 others.chain([sync()]).collect::<Result<Vec<()>>>()
             };
-            let outcome = self.serve_queue(created, sender, finish);
+            let outcome = self.serve_queue(created, pool, sender, finish);
             // an aborted snapshot needs no sync
             syncing.store(false, Ordering::Relaxed);
             outcome
@@ -99,6 +118,7 @@ impl Worker {
     fn serve_queue(
         &self,
         created: u64,
+        pool: &ThreadPool,
         stored: Sender<Stored>,
         finish: impl FnOnce() -> Result<Vec<()>>,
     ) -> WriteOutcome {
@@ -106,9 +126,10 @@ impl Worker {
         loop {
             match self.queue.pop() {
                 WriteJob::Shard(first) => {
-                    let more = self.queue.pop_shards(self.threads.saturating_sub(1));
-                    bytes += self.store(&first, &more)?;
-                    for shard in std::iter::once(&first).chain(&more) {
+                    let mut shards = self.queue.pop_shards(self.threads.saturating_sub(1));
+                    shards.push(first);
+                    bytes += pool.install(|| self.store(&shards))?;
+                    for shard in &shards {
                         // receivers exist until the end
                         let stored = ends.as_ref().map(|(stored, _)| stored);
                         let _ = stored.map(|stored| stored.send((shard.array, shard.first)));
@@ -141,7 +162,7 @@ impl Worker {
     }
 
     /// Stores several shards at the same time; returns their bytes on disk.
-    fn store(&self, first: &QueuedShard, more: &[QueuedShard]) -> Result<u64> {
+    fn store(&self, shards: &[QueuedShard]) -> Result<u64> {
         let store = |shard: &QueuedShard| {
             let QueuedShard {
                 array,
@@ -152,19 +173,8 @@ impl Worker {
             self.queue.stored(shard.values.bytes().len());
             Ok(bytes)
         };
-        let shards = Mutex::new(std::iter::once(first).chain(more));
-        let next = || lock(&shards).next();
-        let work = || std::iter::from_fn(next).try_fold(0, |sum, shard| Ok(sum + store(shard)?));
-        std::thread::scope(|scope| {
-            // if no threads can be started, the others do the work
-            let start = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
-            let started: Vec<_> = more.iter().filter_map(start).collect();
-            let own = work();
-            let others: Vec<Result<u64>> = started.into_iter().map(join).collect();
-            others
-                .into_iter()
-                .try_fold(own?, |sum, bytes| Ok(sum + bytes?))
-        })
+        let shards = shards.par_iter().with_max_len(1);
+        shards.map(store).try_reduce(|| 0, |a, b| Ok(a + b))
     }
 
     fn publish(&self, bytes: u64) -> WriteOutcome {
@@ -189,6 +199,13 @@ impl Worker {
             let _ = files::remove_tree(&self.partial);
         }
     }
+}
+
+/// Returns the error of a system that refuses threads.
+fn no_thread(partial: &Path, why: &str) -> SnapshotError {
+    let advice = "raise the limit (ulimit -u, pids.max of the control group) or lower run.threads";
+    let error = io::Error::other(format!("{why}; {advice}"));
+    SnapshotError::io("start the threads that write", partial, &error)
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

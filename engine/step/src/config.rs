@@ -172,6 +172,10 @@ pub struct RunConfig {
     pub threads: u32,
     /// Check the whole hierarchy after every regrid.
     pub audit: bool,
+    /// Seconds without progress after which the run ends with status 5, naming rank, level and system; 0: no
+    /// limit. Output, and work before the first initial state is computed, are not counted.
+    #[schemars(range(min = 0, max = 1e7), extend("unit" = "s"))]
+    pub watchdog: f64,
     /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread
     /// sub-cycles one cell to its end. Results have the same bits. CPUs use no queue.
     pub queue: bool,
@@ -221,6 +225,7 @@ impl Default for RunConfig {
             precision: Precision::Double,
             threads: 0,
             audit: false,
+            watchdog: 3600.0,
             queue: true,
             memory_limit: 0,
             out_of_memory: OutOfMemory::Stop,

@@ -1,6 +1,5 @@
 //! Counters of a run.
 
-use super::Phase;
 use bevy_ecs::prelude::*;
 use nestar_engine_data::CellTotals;
 use nestar_engine_mesh::LevelWork;
@@ -23,8 +22,6 @@ pub struct RunCounters {
     /// Cells of this rank with sub-cycled functions, and the sum of their work (such as sub-steps of
     /// reactions).
     pub subcycled: [u64; 2],
-    /// Wall seconds per phase, in the order of [`Phase::ALL`].
-    pub seconds: [f64; Phase::COUNT],
 }
 
 impl RunCounters {

@@ -5,7 +5,7 @@ use super::config::TimeSettings;
 use super::limits::{ChosenStep, LevelSteps, clipped_step, synchronised_step};
 use super::memory::MemoryGuard;
 use super::{
-    AlignedLevels, Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits,
+    Activity, AlignedLevels, Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits,
     check_faults,
 };
 use bevy_ecs::prelude::*;
@@ -13,7 +13,6 @@ use nestar_engine_comm::{self as comm, Ranks};
 use nestar_engine_data::ParticleKinds;
 use nestar_engine_data::patches::take_refinement_flags;
 use nestar_engine_mesh::{CELLS, LevelClock, Levels, Topology, audit};
-use std::time::Instant;
 
 /// Holds whether the tentative step was accepted; identical on all ranks. Systems before the verdict write
 /// only to the next bank, so a rejected step changes nothing.
@@ -83,7 +82,7 @@ impl Driver {
         }
     }
 
-    /// Runs the schedule of `phase` for `level` and measures its time.
+    /// Runs the schedule of `phase` for `level`.
     ///
     /// # Errors
     /// A fault that a system has set.
@@ -107,7 +106,7 @@ impl Driver {
         level: usize,
         step: StepInterval,
     ) -> Result<(), Error> {
-        let start = Instant::now();
+        world.resource::<Activity>().begin_phase(phase, level);
         let StepInterval { begin, dt, end } = step;
         let cell_width = world.resource::<Topology>().domain.cell_width(level);
         let step = world.resource::<Levels>().clock(level).steps;
@@ -128,10 +127,8 @@ impl Driver {
         {
             met = agreed(world.resource::<Ranks>(), met);
         }
-        met?;
-        world.resource_mut::<RunCounters>().seconds[phase as usize] +=
-            start.elapsed().as_secs_f64();
-        Ok(())
+        world.resource::<Activity>().end_phase(phase);
+        met
     }
 
     /// Advances the root level by one step, and all finer levels to its end, at most to `until`.

@@ -17,9 +17,9 @@ use super::memory::{MemoryGuard, MemorySharers};
 use super::state::{PluginState, StateOperations, StateRegistry};
 use super::synchronise::{correct, restrict, share};
 use super::{
-    AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays, RunCounters,
-    RunFacts, Schedules, Settings, StatelessSystem, StepLimits, StepReport, StepSet, StepVerdict,
-    Synchronise, SystemChain, SystemOptions, SystemOutcome, SystemSummary,
+    Activity, AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays,
+    RunCounters, RunFacts, Schedules, Settings, StatelessSystem, StepLimits, StepReport, StepSet,
+    StepVerdict, Synchronise, SystemChain, SystemOptions, SystemOutcome, SystemSummary,
 };
 use bevy_ecs::component::RequiredComponentsError;
 use bevy_ecs::prelude::*;
@@ -306,7 +306,9 @@ impl Engine {
         for check in self.world.resource::<StateChecks>().registered.clone() {
             check(&self.world)?;
         }
-        self.build_order()
+        self.build_order()?;
+        let device = self.world.resource::<ComputeDevice>().device.as_ref();
+        device.map_or(Ok(()), |device| Ok(device.finish_compilations()?))
     }
 
     /// Builds all schedules, including halo exchanges.
@@ -426,6 +428,7 @@ fn empty_world(
 
 /// Inserts resources that plugins and the driver fill.
 fn insert_empty(world: &mut World) {
+    world.init_resource::<Activity>();
     world.init_resource::<LevelClock>();
     world.init_resource::<AlignedLevels>();
     world.init_resource::<StepLimits>();

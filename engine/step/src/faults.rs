@@ -5,11 +5,6 @@ use bevy_ecs::prelude::*;
 use nestar_engine_data::{FaultBox, ReportedFault};
 use nestar_engine_mesh::patch_component::PatchComponents;
 
-/// Run condition of every system: no fault has been reported.
-pub(super) fn no_fault(faults: Res<FaultBox>) -> bool {
-    !faults.has_fault()
-}
-
 /// Returns the fault that a system has reported, if any.
 ///
 /// # Errors

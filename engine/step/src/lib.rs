@@ -2,6 +2,7 @@
 //! itself.
 
 pub mod access;
+mod activity;
 pub mod agreement;
 mod budgets;
 mod capture;
@@ -27,6 +28,7 @@ pub mod synchronise;
 mod view;
 
 pub use access::{Around, FunctionFields, OtherFields, OtherHandles, Read, UpdateInputs, Write};
+pub use activity::Activity;
 pub use budgets::{BudgetId, Budgets};
 pub use capture::Capture;
 pub use catalogue::{Catalogue, CatalogueEntry};

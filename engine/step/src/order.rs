@@ -17,7 +17,7 @@ pub use system::{
 };
 
 use super::access::FieldAccesses;
-use super::faults::no_fault;
+use super::activity::Activity;
 use super::resources::Resources;
 use super::{AlignedLevels, Phase, StepSet};
 use bevy_ecs::component::ComponentId;
@@ -29,8 +29,9 @@ use bevy_ecs::schedule::{
 };
 use bevy_ecs::system::{BoxedSystem, IntoSystem, System};
 use conflict::Conflict;
-use nestar_engine_comm::{RanksError, exchange, particle_entities};
+use nestar_engine_comm::{Ranks, RanksError, exchange, particle_entities};
 use nestar_engine_data::{FaultBox, StoreRef, Stores};
+use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::{LevelClock, PATCH};
 use sequence::{execution_order, implied_predecessors};
 use std::ops::RangeInclusive;
@@ -54,6 +55,19 @@ enum OrderNode {
     Entities(usize),
 }
 
+/// Run condition of a system: no fault has been reported. It records that the system begins; without an owner, its time
+/// counts to the system before it.
+fn begin_system(
+    owner: Option<usize>,
+    name: &str,
+) -> impl Fn(Res<FaultBox>, Res<Activity>) -> bool + use<> {
+    let name: Arc<str> = name.into();
+    move |faults, activity| {
+        activity.begin_system(owner, &name);
+        faults.begin_system(&name)
+    }
+}
+
 /// Returns the levels on which systems of `phase` work.
 fn levels(world: &World, phase: Phase) -> RangeInclusive<usize> {
     let level = world.resource::<LevelClock>().level;
@@ -71,6 +85,8 @@ pub struct Schedules {
     plugins: Vec<String>,
     /// Number of the plugin that adds systems now.
     plugin: usize,
+    /// Owner of the time of each plugin.
+    owners: Vec<usize>,
     /// Resources that hold particles.
     particles: Vec<ComponentId>,
     built: bool,
@@ -83,6 +99,7 @@ impl Default for Schedules {
             added: Vec::new(),
             plugins: vec![String::new()],
             plugin: 0,
+            owners: Vec::new(),
             particles: Vec::new(),
             built: false,
         }
@@ -204,6 +221,10 @@ impl Schedules {
             return Ok(());
         }
         self.check(world)?;
+        let device = world.get_resource::<ComputeDevice>();
+        let device = device.and_then(|compute| compute.device.as_ref());
+        let activity = world.resource::<Activity>();
+        self.owners = activity.add_owners(&self.owner_names(), device);
         let mut registry = world.resource_mut::<Stores>();
         for declaration in self.added.iter().flat_map(|added| &added.declared) {
             registry.reads(declaration.field, declaration.depth.load(Relaxed));
@@ -211,6 +232,25 @@ impl Schedules {
         Phase::ALL
             .into_iter()
             .try_for_each(|phase| self.build_phase(world, phase))
+    }
+
+    /// Returns the plugins' names; empty for those without systems, whose time is none.
+    fn owner_names(&self) -> Vec<String> {
+        let has_systems = |plugin: usize| self.added.iter().any(|added| added.plugin == plugin);
+        let name = |(n, name): (usize, &String)| match has_systems(n) {
+            true => name.clone(),
+            false => String::new(),
+        };
+        self.plugins.iter().enumerate().map(name).collect()
+    }
+
+    /// Returns the owner of the time of a system.
+    fn owner_of(&self, number: usize) -> usize {
+        let added = &self.added[number];
+        match self.owners[added.plugin] {
+            Activity::MESH => Activity::of_phase(added.phase),
+            plugin => plugin,
+        }
     }
 
     /// Builds the schedule of a phase twice: first with the stated order, which must be unambiguous, then with the order
@@ -268,12 +308,12 @@ impl Schedules {
     }
 
     fn add_to_schedule(&mut self, number: usize, predecessors: Vec<OrderNode>) {
+        let owner = self.owner_of(number);
         let added = &mut self.added[number];
         let Some(system) = added.system.take() else {
             return;
         };
-        let name: Arc<str> = added.name.as_str().into();
-        let begins = move |faults: Res<FaultBox>| faults.begin_system(&name);
+        let begins = begin_system(Some(owner), &added.name);
         let mut system = system.in_set(added.set).run_if(begins);
         // bevy adds a system to the set of its function itself
         for &set in added.names.iter().filter(|set| set.system_type().is_none()) {
@@ -441,7 +481,9 @@ impl Schedules {
         };
         let system = IntoSystem::into_system(exchange).with_name(name);
         // it writes halo copies only, and systems that read them have exchanges of their own
-        self.insert(OrderNode::Exchange(number), number, system);
+        let is_single = world.get_resource::<Ranks>().is_none_or(Ranks::is_single);
+        let owner = (!is_single).then_some(Activity::MESH);
+        self.insert(OrderNode::Exchange(number), number, owner, system);
         Some(OrderNode::Exchange(number))
     }
 
@@ -485,7 +527,12 @@ impl Schedules {
         let system = IntoSystem::into_system(particle_entities::update_entities);
         let system = system.with_name(format!("update particle entities after {after}"));
         // it spawns and despawns entities that later systems query
-        self.insert(OrderNode::Entities(number), number, system);
+        self.insert(
+            OrderNode::Entities(number),
+            number,
+            Some(Activity::MESH),
+            system,
+        );
         OrderNode::Entities(number)
     }
 
@@ -494,14 +541,17 @@ impl Schedules {
         &mut self,
         node: OrderNode,
         number: usize,
+        owner: Option<usize>,
         system: impl System<In = (), Out = Result<(), RanksError>>,
     ) {
         let (phase, set) = (self.added[number].phase, self.added[number].set);
+        let name = system.name().to_string();
+        let begins = begin_system(owner, &name);
         self.get(phase).add_systems(
             SystemOutcome::with_error_handling(system)
                 .in_set(set)
                 .in_set(node)
-                .run_if(no_fault)
+                .run_if(begins)
                 .ambiguous_with_all(),
         );
     }

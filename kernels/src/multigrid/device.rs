@@ -100,6 +100,8 @@ pub struct LargestResidualParameters<R> {
     pub level: LevelParameters<R>,
     /// Bits of the largest residual and of the largest right-hand side.
     pub largest: Address<u64>,
+    /// 1 if covered cells count, 0 if only leaves do.
+    pub covered: i32,
 }
 
 /// [`CoarseChange`](super::level::CoarseChange) on a device.

@@ -69,16 +69,16 @@ PATCH_KERNEL(level_restrict_residual, multigrid::Level) {
   }
 }
 
-// Largest residual in leaves, and largest right-hand side of the level.
+// Largest residual in leaves or in all patches, and largest right-hand side of the level.
 PATCH_KERNEL(level_largest_residual, multigrid::Largest) {
   using namespace multigrid;
   SHARED Tile<1> tile;
   const int row = p.level.rows[launch::block()];
-  const bool leaf = p.level.view.first_child[row] == mesh::LEAF;
-  if (leaf) fill(tile, p.level.view, p.level.exterior, row);
+  const bool counts = p.covered || p.level.view.first_child[row] == mesh::LEAF;
+  if (counts) fill(tile, p.level.view, p.level.exterior, row);
   REAL found[2] = {REAL(0), REAL(0)};
   EACH(cell, CELLS) {
-    if (leaf) found[0] = larger(found[0], rs::abs(residual(p.level, tile, row, cell)));
+    if (counts) found[0] = larger(found[0], rs::abs(residual(p.level, tile, row, cell)));
     found[1] = larger(found[1], rs::abs(source_at(p.level.source, row, cell)));
   }
   for (int n = 0; n < 2; ++n) {

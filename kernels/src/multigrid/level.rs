@@ -198,15 +198,14 @@ pub unsafe fn restrict_residual<R: Real>(
     }
 }
 
-/// Returns the largest absolute residual in the cells of a row (0 unless it is a leaf), and the largest right-hand
-/// side.
+/// Returns the largest absolute residual in the cells of a row (0 unless it counts), and the largest right-hand side.
 #[must_use]
-pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, leaf: bool) -> [f64; 2] {
+pub fn largest_residual<R: Real>(grid: &LevelGrid<R>, row: u32, counts: bool) -> [f64; 2] {
     let largest = |values: [R; CELLS]| {
         let sizes = values.into_iter().map(|value| value.to_f64().abs());
         sizes.fold(0.0, larger)
     };
-    let residual = if leaf {
+    let residual = if counts {
         largest(grid.residuals(row))
     } else {
         0.0

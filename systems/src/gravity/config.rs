@@ -33,11 +33,15 @@ pub enum GravityBoundary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RootMethod {
+    /// Multigrid for a periodic domain of at least 128^3 root cells that are nearly cubes, Fourier transforms otherwise.
+    /// The choice is the same on all devices. The log and `nestar check` name it.
+    Auto,
     /// Direct solution by Fourier transforms on the host. Matter may be anywhere in an isolated domain.
     Fft,
-    /// Multigrid cycles on the host or on the GPU: the faster choice for a large periodic root level on a GPU. An
-    /// isolated domain takes its boundary potential from a multipole expansion about the centre of mass. Matter should
-    /// then keep away from the faces; the expansion is poor for matter that fills the domain.
+    /// Multigrid cycles on the host or on the GPU: faster than transforms on a GPU, slower on a CPU. Each solve starts
+    /// from the previous potential and ends when its error is below a tenth of the truncation error. An isolated
+    /// domain takes its boundary potential from a multipole expansion about the centre of mass. The expansion is poor
+    /// for matter near the faces.
     Multigrid,
 }
 
@@ -86,9 +90,8 @@ pub struct GravityConfig {
     pub boundary: GravityBoundary,
     /// Solver of the root level.
     pub root: RootMethod,
-    /// Number of multigrid cycles per solve of the root level, which starts from the previous potential (only with
-    /// `root = "multigrid"`). The first solve takes eight cycles; an isolated domain takes half of them if the matter
-    /// has not changed. Each cycle uses `sweeps_aligned` relaxation sweeps.
+    /// Largest number of multigrid cycles per solve of the root level. A cycle has one relaxation sweep before and one
+    /// after the coarser grids. Three to eight cycles suffice for most solves.
     #[schemars(range(min = 1, max = 100))]
     pub root_cycles: usize,
     /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). Higher orders are less
@@ -139,8 +142,8 @@ impl Default for GravityConfig {
             constant: 1.0,
             coupling: Coupling::TwoWay,
             boundary: GravityBoundary::Auto,
-            root: RootMethod::Fft,
-            root_cycles: 2,
+            root: RootMethod::Auto,
+            root_cycles: 20,
             multipole_order: 8,
             order: 4,
             force: GravityForce::Gradient,

@@ -1,12 +1,18 @@
 //! Estimates the number of halo exchanges of the solver.
 
 use super::config::{Coupling, CycleSettings, GravityConfig, RootMethod};
+use super::root_level::{SWEEPS, expected_cycles};
 use super::v_cycle::CoarsestSweeps;
 use nestar_engine::comm::estimate::{ExtraTraffic, HierarchyShape};
+use nestar_engine::mesh::Domain;
 use nestar_kernels::CELLS;
 
 /// Bytes per number of a transform.
 const NUMBER: f64 = 8.0;
+/// Typical residual of the root level at the start of a solve in its step, relative to the right-hand side.
+const STEP_RESIDUAL: f64 = 0.02;
+/// The same when it is synchronised with finer levels.
+const ALIGNED_RESIDUAL: f64 = 0.01;
 
 /// Settings that determine the number of exchanges.
 #[derive(Clone, Copy)]
@@ -19,8 +25,8 @@ pub(super) struct ExchangeEstimate {
     pub two_way: bool,
     /// Relaxation sweeps at synchronisation points.
     pub aligned: usize,
-    /// Cycles per solve of the root level; `None`: Fourier transforms.
-    pub root: Option<usize>,
+    /// Cells of a root level that is solved by cycles; `None`: Fourier transforms.
+    pub root: Option<[i32; 3]>,
     /// `true` if the domain is periodic.
     pub periodic: bool,
 }
@@ -30,6 +36,7 @@ impl ExchangeEstimate {
         config: &GravityConfig,
         cycle_settings: CycleSettings,
         (own, pairs): (bool, bool),
+        domain: &Domain,
         periodic: bool,
     ) -> Self {
         Self {
@@ -38,7 +45,7 @@ impl ExchangeEstimate {
             pairs,
             two_way: config.coupling == Coupling::TwoWay,
             aligned: config.sweeps_aligned,
-            root: (config.root == RootMethod::Multigrid).then_some(config.root_cycles),
+            root: (config.root == RootMethod::Multigrid).then_some(domain.cells(0)),
             periodic,
         }
     }
@@ -53,7 +60,10 @@ impl ExchangeEstimate {
         if self.root.is_none() {
             // the root level, padded to twice its width if isolated, in its step and at synchronisation
             let padded = if self.periodic { 1.0 } else { 8.0 };
-            let solves = 1.0 + f64::from(u8::from(self.two_way));
+            let has_finer = shape.patches.len() > 1;
+            // own and outer potentials of pairs
+            let of_pairs = if has_finer && self.pairs { 4.0 } else { 0.0 };
+            let solves = 1.0 + f64::from(u8::from(self.two_way && has_finer)) + of_pairs;
             waits[0].host_bytes = solves * padded * NUMBER * (shape.patches[0] * CELLS) as f64;
         }
         waits
@@ -79,16 +89,25 @@ impl ExchangeEstimate {
             sums[level] += potentials
                 * steps
                 * match level {
-                    0 => self.root(false),
+                    0 => self.root(STEP_RESIDUAL),
                     _ => cycles * cycle(sweeps, shape.patches[level]),
                 };
+            if self.pairs {
+                sums[level] += (potentials - 1)
+                    * steps
+                    * match level {
+                        0 => self.root(ALIGNED_RESIDUAL),
+                        _ => cycle(self.aligned, shape.patches[level]),
+                    };
+            }
             if !self.two_way {
                 continue;
             }
             let aligned = alone(level) as usize;
             sums[level] += aligned
                 * match level {
-                    0 => self.root(true),
+                    0 if levels > 1 => self.root(ALIGNED_RESIDUAL),
+                    0 => 0,
                     _ => cycle(self.aligned, shape.patches[level]),
                 };
             // relaxed on the way down and up; the residual is restricted twice
@@ -99,16 +118,13 @@ impl ExchangeEstimate {
         sums
     }
 
-    /// Returns the number of exchanges of a root solve; an isolated domain takes half of the cycles if the matter is
-    /// the same (`again`).
-    fn root(&self, again: bool) -> usize {
-        let cycles = match self.root {
-            Some(cycles) if again && !self.periodic => cycles.div_ceil(2),
-            Some(cycles) => cycles,
-            None => 0,
-        };
-        // one cell per patch is gathered once
-        cycles * (exchanges_above_coarsest(self.aligned) + 1)
+    /// Returns the number of exchanges of a root solve, in a step or at synchronisation.
+    fn root(&self, residual: f64) -> usize {
+        let cycles = self
+            .root
+            .map_or(0, |cells| expected_cycles(residual, cells));
+        // one cell per patch is gathered once, and the residual is measured
+        cycles * (exchanges_above_coarsest(SWEEPS) + 2)
     }
 }
 
@@ -147,19 +163,22 @@ mod tests {
         // two steps of level 1, one synchronisation by itself, one with the root level
         let fine = 2 * (12 + 6 + 16) + (24 + 6 + 16) + 12;
         assert_eq!(effects.exchanges(&shape), [0, fine]);
-        let bytes = 2.0 * 8.0 * 8.0 * 64.0 * 512.0;
-        assert_eq!(effects.waits(&shape)[0].host_bytes, bytes);
+        let bytes = 8.0 * 8.0 * 64.0 * 512.0;
+        assert_eq!(effects.waits(&shape)[0].host_bytes, 2.0 * bytes);
+        let (patches, steps) = (&[64][..], &[1][..]);
+        let single = HierarchyShape { patches, steps };
+        assert_eq!(effects.waits(&single)[0].host_bytes, bytes);
         let one_way = ExchangeEstimate {
             two_way: false,
-            root: Some(2),
+            root: Some([32; 3]),
             ..effects
         };
-        assert_eq!(one_way.exchanges(&shape), [2 * 31, 2 * 34]);
+        // 0.02 * 0.23^3 and 0.01 * 0.23^3 are below 0.01 / 32
+        assert_eq!(one_way.exchanges(&shape), [3 * 20, 2 * 34]);
         let two_way = ExchangeEstimate {
             two_way: true,
             ..one_way
         };
-        // half as many cycles for the same matter
-        assert_eq!(two_way.exchanges(&shape)[0], 3 * 31);
+        assert_eq!(two_way.exchanges(&shape)[0], (3 + 3) * 20);
     }
 }

@@ -232,19 +232,18 @@ impl<P: Field> ExteriorPotential<P> {
         self.replace(others, ExteriorSource::Values(potential), kernels)
     }
 
-    /// Updates the potential from an expansion. Returns `true` if it has changed. Collective over all ranks.
+    /// Updates the potential from an expansion. Collective over all ranks.
     pub(super) fn update_from_expansion(
         &mut self,
         others: &Comm,
         expansion: MultipoleExpansion,
         kernels: Option<&GravityKernels>,
-    ) -> Result<bool, Error> {
+    ) -> Result<(), Error> {
         let same = |known: &ExteriorSource| matches!(known, ExteriorSource::Multipoles(known) if *known == expansion);
         if self.tables_are_current && same(&self.potential) {
-            return Ok(false);
+            return Ok(());
         }
-        self.replace(others, ExteriorSource::Multipoles(expansion), kernels)?;
-        Ok(true)
+        self.replace(others, ExteriorSource::Multipoles(expansion), kernels)
     }
 
     /// Copies the potential around another field. Collective over all ranks.

@@ -60,7 +60,7 @@ impl LevelSolver<'_, '_> {
     /// Solves the coarsest level of a cycle: the root level by its own solver, others by one cycle.
     fn solve_base(&mut self, base: usize, sweeps: usize, root: &Root) -> Result<(), Error> {
         match base {
-            0 => self.solve_root(root),
+            0 => self.solve_root_with_finer(root),
             _ => self.cycle(base, sweeps, None),
         }
     }

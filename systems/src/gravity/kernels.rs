@@ -153,12 +153,17 @@ impl GravityKernels {
         Ok((list.address(), rows.len()))
     }
 
-    /// Returns the largest residual of the leaves of a level, and the largest right-hand side of the level.
-    pub fn largest_residual(&self, level: LevelParameters<Number>) -> Result<[f64; 2], Error> {
+    /// Returns the largest residual of a level, of covered cells too if `covered`, and its largest right-hand side.
+    pub fn largest_residual(
+        &self,
+        level: LevelParameters<Number>,
+        covered: bool,
+    ) -> Result<[f64; 2], Error> {
         self.device.fill_zero(&self.words, 0..2)?;
         let given = LargestResidualParameters {
             level,
             largest: Address::from(self.words.address()),
+            covered: covered.into(),
         };
         self.launch(&self.largest_residual, level.count as usize, &given)?;
         self.numbers()

@@ -96,6 +96,11 @@ pub struct DeviceSolver {
     pub(super) kernels: Option<GravityKernels>,
 }
 
+/// Residual of a root level without finer levels after its latest solve. The same residual later means that neither
+/// matter nor potential have changed. NaN: unknown.
+#[derive(Resource)]
+pub struct SolvedRoot(pub(super) f64);
+
 /// Fields of the solver, as a system parameter.
 #[derive(SystemParam)]
 pub struct LevelSolver<'w, 's, P: PotentialField = Potential> {
@@ -117,6 +122,7 @@ pub struct LevelSolver<'w, 's, P: PotentialField = Potential> {
     pub ranks: Comm<'w>,
     pub(super) solver: Res<'w, DeviceSolver>,
     pub(super) exterior_potential: ResMut<'w, ExteriorPotential<P>>,
+    pub(super) solved_root: ResMut<'w, SolvedRoot>,
     /// Source of boundary values, if not the potential itself.
     pub(super) coarser: StaticSystemParam<'w, 's, <P as PotentialField>::CoarserPotential>,
 }
@@ -283,15 +289,20 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
     /// # Errors
     /// As [`Write::refresh_on`](nestar_engine::step::Write::refresh_on).
     pub fn residual(&mut self, level: usize) -> Result<f64, Error> {
+        self.largest_residual(level, false)
+    }
+
+    /// Returns [`LevelSolver::residual`], of covered cells too if `covered`.
+    pub(super) fn largest_residual(&mut self, level: usize, covered: bool) -> Result<f64, Error> {
         self.potential.refresh_on(&mut self.ranks, level)?;
         let [residual, source] = if let Some(kernels) = &self.solver.kernels {
-            kernels.largest_residual(self.device_level(level)?)?
+            kernels.largest_residual(self.device_level(level)?, covered)?
         } else {
             in_precision!(self.potential.precision(), R => {
                 let grid = self.host_level::<R>(level)?;
                 let topology = self.rows.view_of(level).topology;
                 let largest = parallel::map(self.own_rows(level), |&row| {
-                    level::largest_residual(&grid, row, topology.is_leaf(row))
+                    level::largest_residual(&grid, row, covered || topology.is_leaf(row))
                 });
                 largest.into_iter().fold([0.0; 2], |a, b| [0, 1].map(|n| level::larger(a[n], b[n])))
             })

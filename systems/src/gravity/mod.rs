@@ -20,6 +20,7 @@ mod level_solver;
 mod multipole;
 mod own_potential;
 mod pair_potentials;
+mod root_choice;
 pub mod root_fft;
 mod root_level;
 mod stress;
@@ -43,15 +44,16 @@ use crate::units::Units;
 use estimate::ExchangeEstimate;
 use kernels::GravityKernels;
 use level_solver::{
-    CoarseCorrection, DeviceSolver, FineCorrection, FineDifferences, PoissonEquation,
+    CoarseCorrection, DeviceSolver, FineCorrection, FineDifferences, PoissonEquation, SolvedRoot,
 };
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::{Component, Field, FieldSpec, Pool, Prolong, Restrict};
 use nestar_engine::mesh::Topology;
-use nestar_engine::step::SystemOptions;
 use nestar_engine::step::config::BoundaryKind;
+use nestar_engine::step::{Remarks, SystemOptions};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::multigrid::expansion::MARGIN;
+use root_choice::RootChoice;
 use root_fft::{RootKind, RootSolver};
 use root_level::{RootMethods, RootMultigrid};
 use std::f64::consts::PI;
@@ -138,7 +140,7 @@ impl Plugin for SelfGravity {
         if !sim.deck.has("gravity") {
             return Ok(());
         }
-        let config: GravityConfig = sim.deck.table("gravity")?;
+        let mut config: GravityConfig = sim.deck.table("gravity")?;
         config.check(&sim.deck)?;
         sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
         let periodic = periodic(sim, config.boundary)?;
@@ -146,6 +148,13 @@ impl Plugin for SelfGravity {
         let pool = Pool::<Potential>::of(&sim.world).on_device();
         let kernels = pool.map(GravityKernels::new).transpose()?;
         sim.world.insert_resource(DeviceSolver { kernels });
+        sim.world.insert_resource(SolvedRoot(f64::NAN));
+        let domain = sim.world.resource::<Topology>().domain;
+        if config.root == RootMethod::Auto {
+            let choice = RootChoice::of(&domain, periodic);
+            config.root = choice.method;
+            sim.world.resource_mut::<Remarks>().0.push(choice.reason);
+        }
         let root = root_solver(sim, &config, periodic)?;
         let limited = config.limit > 0.0;
         let (force, energy) = (config.force, config.energy);
@@ -158,7 +167,8 @@ impl Plugin for SelfGravity {
             config.cycle_settings(sim.world.contains_resource::<AccelerationRequested>());
         let own = sim.world.contains_resource::<OwnPotentialRequested>();
         let pairs = sim.world.contains_resource::<PairAccelerationRequested>();
-        let effects = ExchangeEstimate::of(&config, cycle_settings, (own, pairs), periodic);
+        let effects =
+            ExchangeEstimate::of(&config, cycle_settings, (own, pairs), &domain, periodic);
         sim.declare_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
             cycle_settings,
@@ -289,10 +299,8 @@ fn root_solver(sim: &Engine, config: &GravityConfig, periodic: bool) -> Result<R
     let domain = &sim.world.resource::<Topology>().domain;
     if config.root == RootMethod::Multigrid {
         let order = (!periodic).then_some(config.multipole_order);
-        let (sweeps, cycles) = (config.sweeps_aligned, config.root_cycles);
-        return Ok(RootMethods::Multigrid(RootMultigrid::new(
-            domain, order, sweeps, cycles,
-        )));
+        let solver = RootMultigrid::new(domain, order, config.root_cycles);
+        return Ok(RootMethods::Multigrid(solver));
     }
     let kind = match periodic {
         true => RootKind::Periodic,

@@ -11,7 +11,7 @@ use super::own_potential::{
     solve_initial_own_potential, solve_own_potential, solve_own_potential_of_aligned_levels,
 };
 use super::root_level::RootSums;
-use super::systems::Gravity;
+use super::systems::{Gravity, has_changed};
 use super::{exchanges_own_halos, exterior_state, matter, potential};
 use crate::fields::{InnerMatter, InnerPotential, OuterMatter, OuterPotential};
 use crate::order::{Advance, Aligned, Ready};
@@ -194,7 +194,11 @@ pub(super) fn solve_inner_potential_of_aligned_levels(
         levels,
     } = &mut inner;
     let mut all = aligned.coarsest.max(1)..=aligned.finest;
-    all.try_for_each(|level| grids.solve_aligned(level, levels, gravity, ranks))
+    // otherwise the solution at the end of the step holds
+    all.try_for_each(|level| match has_changed(level, levels) {
+        true => grids.solve_aligned(level, levels, gravity, ranks),
+        false => Ok(()),
+    })
 }
 
 /// Solves for the outer potential of all levels when the finest level is current.

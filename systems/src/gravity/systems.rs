@@ -28,8 +28,8 @@ pub(super) struct Gravity {
     pub root: RootMethods,
 }
 
-/// Number of cycles that solve a level without an initial guess.
-pub(super) const INITIAL_CYCLES: usize = 8;
+/// Number of cycles that solve a finer level without an initial guess.
+const INITIAL_CYCLES: usize = 8;
 
 impl Gravity {
     pub fn two_way(&self) -> bool {
@@ -81,14 +81,16 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         gravity: &Gravity,
         ranks: &Ranks,
     ) -> Result<(), Error> {
-        let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
-        let changed = is_fresh(level) || (level > 0 && is_fresh(level - 1));
-        let cycles = if changed { INITIAL_CYCLES } else { 1 };
+        let cycles = if has_changed(level, levels) {
+            INITIAL_CYCLES
+        } else {
+            1
+        };
         let is_known = std::mem::replace(&mut self.exterior_potential.solved, true);
         let (root, sweeps) = (gravity.root(ranks), gravity.config.sweeps_aligned);
         match level {
-            0 if is_known => self.solve_root(&root),
-            0 => self.solve_root_initially(&root, INITIAL_CYCLES),
+            0 if is_known => self.solve_root(&root, 0),
+            0 => self.solve_root_initially(&root),
             _ => (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None)),
         }
     }
@@ -104,10 +106,16 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         match (level, self.exterior_potential.solved) {
             (0, true) => self.restore_beyond(),
             (_, true) => Ok(()),
-            (0, false) => self.solve_root_initially(&gravity.root(ranks), INITIAL_CYCLES),
+            (0, false) => self.solve_root_initially(&gravity.root(ranks)),
             (_, false) => (0..INITIAL_CYCLES).try_for_each(|_| self.cycle(level, sweeps, None)),
         }
     }
+}
+
+/// Returns `true` if the patches that determine the source or the border of a level have just changed.
+pub(super) fn has_changed(level: usize, levels: &Levels) -> bool {
+    let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
+    is_fresh(level) || (level > 0 && is_fresh(level - 1))
 }
 
 /// Solves for the potential at the end of the step of a level.

@@ -11,6 +11,7 @@ use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::eos::conserved_from_primitive;
 use nestar_kernels::mesh::{CellBlock, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
+use std::ops::Range;
 
 /// A gas state at a point, in code units.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,6 +77,19 @@ impl PrimitiveColumns {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.points[0].is_empty()
+    }
+
+    /// Returns `true` if the states and scalars in a range are, bit for bit, those in the range before it.
+    fn repeats(&self, range: &Range<usize>) -> bool {
+        let before = range.len();
+        let is_same = |n: usize| {
+            self.states[n].array().map(f64::to_bits)
+                == self.states[n - before].array().map(f64::to_bits)
+        };
+        let scalar_is_same =
+            |values: &[f64], n: usize| values[n].to_bits() == values[n - before].to_bits();
+        range.clone().all(is_same)
+            && (self.scalars.iter()).all(|values| range.clone().all(|n| scalar_is_same(values, n)))
     }
 
     /// Returns point `n`.
@@ -217,6 +231,12 @@ pub(super) fn fill_patch<R: Element>(
     let mut terms = vec![0.0; samples];
     for cell in 0..CELLS {
         let range = cell * samples..(cell + 1) * samples;
+        if cell > 0 && columns.repeats(&range) {
+            for component in out.chunks_mut(CELLS) {
+                component[cell] = component[cell - 1];
+            }
+            continue;
+        }
         for n in range.clone() {
             check(&columns, n, level)?;
         }
@@ -249,7 +269,13 @@ fn make_consistent<R: Element>(row: &mut [R], cell: usize, states: &StateFunctio
 
 /// Checks scalars, and normalises the fractions of each set, whose sum is 1 up to round-off.
 fn normalise_sets(columns: &mut PrimitiveColumns, model: &GasModel) -> Result<(), String> {
+    let has_sets = model.scalar_sets().next().is_some();
     for n in 0..columns.len() {
+        let is_checked =
+            |values: &Vec<f64>| n > 0 && values[n].to_bits() == values[n - 1].to_bits();
+        if !has_sets && columns.scalars.iter().all(is_checked) {
+            continue;
+        }
         if let Some(why) = model.invalid_scalar("initial", |s| columns.scalars[s][n]) {
             let (place, level) = (columns.point(n), columns.level);
             return Err(format!(
@@ -345,12 +371,16 @@ fn sample_points(
     let s = rule.places.len();
     let total = CELLS * s * s * s;
     let mut points = [const { Vec::new() }; 3].map(|_: Vec<f64>| Vec::with_capacity(total));
+    let mut offsets = [const { Vec::new() }; 3];
+    for n in 0..s * s * s {
+        for (a, place) in [n % s, n / s % s, n / (s * s)].into_iter().enumerate() {
+            offsets[a].push(rule.places[place] * width[a]);
+        }
+    }
     for cell in 0..CELLS {
         let centre = block.centre([cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)]);
-        for n in 0..s * s * s {
-            for (a, place) in [n % s, n / s % s, n / (s * s)].into_iter().enumerate() {
-                points[a].push(centre[a] + rule.places[place] * width[a]);
-            }
+        for a in 0..3 {
+            points[a].extend(offsets[a].iter().map(|offset| centre[a] + offset));
         }
     }
     let nothing = Primitive {

@@ -190,20 +190,29 @@ impl ParticleSet for Species {
     }
 
     fn copy(&self, row: u32) -> Result<Vec<u8>, DeviceError> {
-        let patch = &self.patches[row as usize];
-        let on_device = self.on_device.as_ref().map(|lists| lists.records(&[row]));
-        let mut records = on_device.transpose()?.unwrap_or_default().concat();
-        for (mark, rows) in patch.iter().enumerate() {
-            for n in 0..rows.count() {
-                rows.read(self.pool.columns, n, &mut records);
-                records.push(mark as u8);
+        Ok(self.copy_all(&[row])?.pop().unwrap_or_default())
+    }
+
+    fn copy_all(&self, rows: &[u32]) -> Result<Vec<Vec<u8>>, DeviceError> {
+        let mut all = match &self.on_device {
+            Some(lists) => lists.records(rows)?,
+            None => vec![Vec::new(); rows.len()],
+        };
+        parallel::for_each_mut(&mut all, |n, records| {
+            for (mark, pages) in self.patches[rows[n] as usize].iter().enumerate() {
+                for n in 0..pages.count() {
+                    pages.read(self.pool.columns, n, records);
+                    records.push(mark as u8);
+                }
             }
-        }
-        let mut sorted: Vec<&[u8]> = records.chunks_exact(self.record_bytes()).collect();
-        // the identity comes first
-        sorted
-            .sort_unstable_by_key(|record| record.first_chunk().map(|id| u64::from_le_bytes(*id)));
-        Ok(sorted.concat())
+            let mut sorted: Vec<&[u8]> = records.chunks_exact(self.record_bytes()).collect();
+            // the identity comes first
+            sorted.sort_unstable_by_key(|record| {
+                record.first_chunk().map(|id| u64::from_le_bytes(*id))
+            });
+            *records = sorted.concat();
+        });
+        Ok(all)
     }
 
     fn take(&mut self, row: u32) -> Result<Vec<u8>, DeviceError> {

@@ -180,7 +180,11 @@ impl Profile {
     /// Returns the density at a radius above 0, mass/length^3.
     #[must_use]
     pub fn density(&self, r: f64) -> f64 {
-        self.local(r).density
+        self.factor
+            * match &self.cut {
+                Some(cut) if r > cut.radius => cut.local(r).density,
+                _ => self.shape.density(r),
+            }
     }
 
     /// Returns the density at a radius above 0 and its first and second derivative by radius.
@@ -258,6 +262,10 @@ impl Radial for Profile {
         self.local(r)
     }
 
+    fn density(&self, r: f64) -> f64 {
+        self.density(r)
+    }
+
     fn mass(&self, r: f64) -> f64 {
         self.mass(r)
     }
@@ -272,6 +280,13 @@ impl Radial for Profile {
 }
 
 impl ProfileKind {
+    fn density(&self, r: f64) -> f64 {
+        match self {
+            Self::Entropy(gas) => gas.density(r),
+            _ => self.local(r).density,
+        }
+    }
+
     fn local(&self, r: f64) -> LocalDensity {
         match *self {
             Self::Plummer { density, radius } => {

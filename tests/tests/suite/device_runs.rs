@@ -57,7 +57,7 @@ pub fn agree(text: &str, settings: &[&str]) -> bool {
         let scratch = Scratch::new();
         run_into(&scratch.run(), false, text, &with(settings, &[device]))
             .unwrap_or_else(|e| panic!("{device}: {e}"));
-        let counts = ["mended_cells", "retried_steps"].map(|name| last(&scratch.run(), name));
+        let counts = ["first_order_cells", "retried_steps"].map(|name| last(&scratch.run(), name));
         (digests(&scratch.run()), counts)
     });
     assert!(cpu.0.len() > 2, "{cpu:?}");

@@ -34,7 +34,8 @@ cargo xtask COMMAND
   order            the resolved order of a step of scenarios/sedov.toml
   template         makes a crate by `nestar new`, then builds, checks, runs and tests it; not part of check: it builds all
                    dependencies once more
-  torture [ARGS…]  kills, injected faults, flipped bits and odd decks, for --minutes N (10) from --seed S (1); --only CAMPAIGN
+  restarts [ARGS…] the campaign `restarts` of torture: every shipped deck, stopped and resumed on other ranks and devices
+  torture [ARGS…]  kills, injected faults, flipped bits, odd decks and restarts, for --minutes N (10) from --seed S (1); --only CAMPAIGN
                    and --case N repeat one; --sanitize: tests under the sanitizer of addresses, --miri: tests of the
                    mesh kernels in Miri (nightly toolchain)
 ";
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
         print!("{USAGE}");
         return ExitCode::SUCCESS;
     }
-    if !rest.is_empty() && !["test", "ranks", "torture"].contains(&command.as_str()) {
+    if !rest.is_empty() && !["test", "ranks", "restarts", "torture"].contains(&command.as_str()) {
         eprintln!("error: `cargo xtask {command}` takes no arguments\n\n{USAGE}");
         return ExitCode::from(2);
     }
@@ -105,6 +106,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         "book" => book::book(root),
         "order" => steps::order(root),
         "template" => template::template(root),
+        "restarts" => torture::campaign(root, "restarts", rest),
         "torture" => torture::torture(root, rest),
         _ => return None,
     })

@@ -44,6 +44,12 @@ pub fn torture(root: &Path, arguments: &[String]) -> Outcome {
     execute(command)
 }
 
+/// Runs one campaign of the stress tests; options are those of `torture`.
+pub fn campaign(root: &Path, name: &str, arguments: &[String]) -> Outcome {
+    let only = ["--only", name].map(String::from);
+    torture(root, &[&only, arguments].concat())
+}
+
 /// Runs the unit tests under AddressSanitizer.
 fn sanitize(root: &Path) -> Outcome {
     let options = ["test", "--release", "--target", "x86_64-unknown-linux-gnu"];

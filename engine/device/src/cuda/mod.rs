@@ -24,6 +24,7 @@ use nestar_device::{LAUNCH, program};
 use nestar_kernels::mailbox as mailbox_text;
 use slabs::SlabRange;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use stream::EventKind;
 
@@ -48,11 +49,28 @@ struct Context {
     times: Mutex<PendingTimings>,
 }
 
-/// Timed launches in flight, and unused events.
+/// Timed launches and intervals in flight, and unused events.
 #[derive(Default)]
 struct PendingTimings {
-    waiting: Vec<(Event, Event, Arc<AtomicKernelCounters>)>,
+    waiting: Vec<PendingTiming>,
+    /// Beginning of the present interval, and the sum that it adds to.
+    interval: Option<(Event, Arc<AtomicU64>)>,
     spare: Vec<Event>,
+}
+
+/// Time between two events, and what it is added to.
+struct PendingTiming {
+    start: Event,
+    end: Event,
+    to: TimingSum,
+}
+
+/// Where a time is added to.
+enum TimingSum {
+    /// A launch, with two events of its own.
+    Launch(Arc<AtomicKernelCounters>),
+    /// An interval, whose end is the start of the next one.
+    Interval(Arc<AtomicU64>),
 }
 
 impl Cuda {
@@ -187,9 +205,18 @@ impl Context {
     fn wait(&self) -> Result<(), DeviceError> {
         stream::wait(self.stream)?;
         let mut times = lock(&self.times);
-        for (start, end, counters) in std::mem::take(&mut times.waiting) {
-            counters.add_time(stream::between(start, end)?);
-            times.spare.extend([start, end]);
+        for PendingTiming { start, end, to } in std::mem::take(&mut times.waiting) {
+            let nanoseconds = stream::between(start, end)?;
+            times.spare.push(start);
+            match to {
+                TimingSum::Launch(counters) => {
+                    counters.add_time(nanoseconds);
+                    times.spare.push(end);
+                }
+                TimingSum::Interval(sum) => {
+                    sum.fetch_add(nanoseconds, Relaxed);
+                }
+            }
         }
         Ok(())
     }
@@ -218,11 +245,28 @@ impl Context {
         end: Event,
         counters: Arc<AtomicKernelCounters>,
     ) -> Result<(), DeviceError> {
+        let to = TimingSum::Launch(counters);
+        self.add_pending(PendingTiming { start, end, to })
+    }
+
+    /// Reads a time once it is known; waits for it if too many are pending.
+    fn add_pending(&self, timing: PendingTiming) -> Result<(), DeviceError> {
         let mut times = lock(&self.times);
-        times.waiting.push((start, end, counters));
+        times.waiting.push(timing);
         let full = times.waiting.len() >= MAX_PENDING_TIMINGS;
         drop(times);
         if full { self.wait() } else { Ok(()) }
+    }
+
+    /// Ends the present interval after all work so far, and begins one whose time is added to `sum`.
+    fn begin_interval(&self, sum: &Arc<AtomicU64>) -> Result<(), DeviceError> {
+        let end = self.record_time()?;
+        let previous = lock(&self.times).interval.replace((end, sum.clone()));
+        let Some((start, sum)) = previous else {
+            return Ok(());
+        };
+        let to = TimingSum::Interval(sum);
+        self.add_pending(PendingTiming { start, end, to })
     }
 
     /// Creates the error for insufficient memory.
@@ -242,11 +286,14 @@ impl Drop for Context {
         let _ = self.gpu.bind();
         let _ = stream::wait(self.stream);
         let times = std::mem::take(&mut *lock(&self.times));
-        let waiting = times
-            .waiting
-            .iter()
-            .flat_map(|(start, end, _)| [*start, *end]);
+        let waiting = times.waiting.iter().flat_map(|timing| {
+            let own_end = matches!(timing.to, TimingSum::Launch(_)).then_some(timing.end);
+            [Some(timing.start), own_end]
+        });
+        let interval = times.interval.iter().map(|(start, _)| *start);
         waiting
+            .flatten()
+            .chain(interval)
             .chain(times.spare.iter().copied())
             .for_each(stream::drop_event);
         stream::close(self.stream);
@@ -329,6 +376,11 @@ impl Backend for Cuda {
     fn synchronise(&self) -> Result<(), DeviceError> {
         self.bind()?;
         self.context.wait()
+    }
+
+    fn begin_interval(&self, sum: &Arc<AtomicU64>) -> Result<(), DeviceError> {
+        self.bind()?;
+        self.context.begin_interval(sum)
     }
 
     fn compile(&self, name: &str, source: &str) -> Result<Arc<dyn LoadedCode>, DeviceError> {

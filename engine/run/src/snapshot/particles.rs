@@ -308,19 +308,18 @@ impl<'a> LevelParticles<'a> {
     fn values(&self, range: Range<u64>) -> Result<Vec<Values>, Error> {
         let first = self.firsts.partition_point(|&n| n <= range.start) - 1;
         let end = self.firsts.partition_point(|&n| n < range.end);
-        let (patches, length) = (first..end, self.particles.record_bytes());
-        let records = |n: usize| {
-            let row = self.topology.rows(self.level)[n];
-            let mut records = match self.firsts[n] < self.firsts[n + 1] {
-                true => self.particles.copy(row)?,
-                false => Vec::new(),
-            };
+        let length = self.particles.record_bytes();
+        let patches: Vec<usize> = (first..end)
+            .filter(|&n| self.firsts[n] < self.firsts[n + 1])
+            .collect();
+        let rows = self.topology.rows(self.level);
+        let rows: Vec<u32> = patches.iter().map(|&n| rows[n]).collect();
+        let mut records = self.particles.copy_all(&rows)?;
+        for (records, n) in records.iter_mut().zip(patches) {
             records.truncate((range.end - self.firsts[n]) as usize * length);
             records.drain(..range.start.saturating_sub(self.firsts[n]) as usize * length);
-            Ok((row, records))
-        };
-        let records = parallel::map_indices(patches.len(), |n| records(patches.start + n));
-        let records: Vec<(u32, Vec<u8>)> = records.into_iter().collect::<Result<_, Error>>()?;
+        }
+        let records: Vec<(u32, Vec<u8>)> = rows.into_iter().zip(records).collect();
         let columns = parallel::map(self.columns, |column| self.column(column, &records));
         Ok(columns)
     }

@@ -1,10 +1,10 @@
-//! Preview of the initial hierarchy: the initial state is computed patch by patch, tested against the
-//! criteria and discarded.
+//! Preview of the initial hierarchy: the initial state is computed part by part, tested against the criteria
+//! and discarded when its memory is needed.
 
 use super::Engine;
 use super::hierarchy::HierarchyState;
 use crate::config::OutOfMemory;
-use crate::{Error, Phase, StepLimits, regrid};
+use crate::{Error, Phase, StepLimits, memory, regrid};
 use bevy_ecs::prelude::*;
 use nestar_engine_comm::nesting;
 use nestar_engine_data::{FaultBox, InitialEstimate, Stores};
@@ -14,8 +14,12 @@ use nestar_kernels::mesh::MissingRow;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Number of patches whose state is in memory at a time, besides their neighbours.
+/// Number of patches that are tested at a time; their neighbours are in memory too.
 const BATCH: usize = 1024;
+/// Reciprocal of the fraction of all patches whose state stays in memory for later tests.
+const KEPT_PATCHES: usize = 6;
+/// Reciprocal of the fraction of free memory that these patches may take.
+const KEPT_MEMORY: u64 = 8;
 /// Largest number of patches in a preview; the tables of more would take gigabytes.
 const MAX_PATCHES: usize = 1 << 22;
 
@@ -35,6 +39,7 @@ struct PreviewBuilder<T> {
     found: HierarchyPreview,
     /// Per row, the neighbours that existed at its latest test; 0: not tested yet.
     tested: Vec<u32>,
+    held: HeldOctets,
     /// Receives the number of patches from time to time.
     progress: T,
 }
@@ -61,6 +66,10 @@ impl Engine {
                 is_truncated: topology.root_rows() > MAX_PATCHES,
             },
             tested: Vec::new(),
+            held: HeldOctets {
+                most: kept_octets(&self.world),
+                ..HeldOctets::default()
+            },
             progress,
         };
         if preview.found.is_truncated {
@@ -152,11 +161,11 @@ impl<T> PreviewBuilder<T> {
         let topology = sim.world.resource::<Topology>();
         let finest = level == topology.max_level;
         let [coarse, own] = topology.gather_rows(part);
-        let mut octets: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
-        octets.sort_unstable();
-        octets.dedup();
-        hold_octets(&mut sim.world, &octets)?;
+        let patches = topology.patches();
+        let read: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
+        hold_octets(&mut sim.world, &self.held.with(read, patches / 8))?;
         for (level, rows) in [(level.wrapping_sub(1), coarse), (level, own)] {
+            let rows = self.held.unfilled(rows);
             if !rows.is_empty() {
                 with_rows(sim, level, rows.clone(), |sim| {
                     let mut new = sim.world.resource_mut::<NewRows>();
@@ -187,6 +196,64 @@ impl<T> PreviewBuilder<T> {
             Ok(())
         })
     }
+}
+
+/// Octets whose rows are in memory. A state is computed again only if its octet has been dropped.
+#[derive(Default)]
+struct HeldOctets {
+    /// Most octets that memory allows to keep.
+    most: usize,
+    /// Number of batches so far.
+    batches: u32,
+    /// Per octet, the latest batch that has used it; 0: not in memory.
+    used: Vec<u32>,
+    /// Per octet, the rows that have been filled, as bits.
+    filled: Vec<u8>,
+}
+
+impl HeldOctets {
+    /// Adds octets to those in memory, and drops the least recently used of the others. Returns all in memory,
+    /// ascending. `all` is the number of octets of the hierarchy.
+    fn with(&mut self, octets: Vec<u32>, all: usize) -> Vec<u32> {
+        self.batches += 1;
+        let length = octets.iter().max().map_or(0, |&last| last as usize + 1);
+        let length = length.max(self.used.len());
+        self.used.resize(length, 0);
+        self.filled.resize(length, 0);
+        for octet in octets {
+            self.used[octet as usize] = self.batches;
+        }
+        let of_use = |octet: &u32| self.used[*octet as usize];
+        let mut held: Vec<u32> = (0..length as u32)
+            .filter(|octet| of_use(octet) > 0)
+            .collect();
+        held.sort_by_key(|octet| std::cmp::Reverse(of_use(octet)));
+        let now = held.partition_point(|octet| of_use(octet) == self.batches);
+        let most = now.max(self.most.min(all / KEPT_PATCHES));
+        for octet in held.drain(most.min(held.len())..) {
+            (self.used[octet as usize], self.filled[octet as usize]) = (0, 0);
+        }
+        held.sort_unstable();
+        held
+    }
+
+    /// Returns those of `rows` that have not been filled, and regards them as filled.
+    fn unfilled(&mut self, mut rows: Vec<u32>) -> Vec<u32> {
+        rows.retain(|row| {
+            let (filled, bit) = (&mut self.filled[*row as usize / 8], 1 << (row % 8));
+            let is_new = *filled & bit == 0;
+            *filled |= bit;
+            is_new
+        });
+        rows
+    }
+}
+
+/// Returns the number of octets that a part of the free memory holds.
+fn kept_octets(world: &World) -> usize {
+    let free = memory::machine::free().unwrap_or_default();
+    let octet = memory::field_bytes(world, 1024) / 128;
+    (free / KEPT_MEMORY / octet.max(1)) as usize
 }
 
 /// Builds the error of a system that reads a missing row; resumes other panics.

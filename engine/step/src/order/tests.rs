@@ -1,7 +1,7 @@
 //! Orders that plugins state, orders that follow from the plugins, and orders that are missing.
 
 use super::{SystemChain, SystemNamed};
-use crate::{Phase, Schedules, StepSet};
+use crate::{Activity, Phase, Schedules, StepSet};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::IntoSystem;
 use nestar_engine_data::{FaultBox, Stores};
@@ -53,6 +53,7 @@ fn count_entities(_: Query<&Owner>) {}
 /// Builds the schedules with the systems that `add` adds; returns the names of all systems in their order.
 fn order(add: impl FnOnce(&mut Schedules, &mut World)) -> Result<Vec<String>, String> {
     let mut world = World::new();
+    world.init_resource::<Activity>();
     world.init_resource::<FaultBox>();
     world.init_resource::<Stores>();
     world.init_resource::<Gas>();
@@ -127,6 +128,7 @@ fn a_system_registered_before_a_chain_runs_after_its_end() {
 #[test]
 fn systems_run_in_the_order_of_the_schedule() {
     let mut world = World::new();
+    world.init_resource::<Activity>();
     world.init_resource::<FaultBox>();
     world.init_resource::<Stores>();
     world.init_resource::<Gas>();

@@ -8,7 +8,7 @@ use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::memory::{
     MemoryGuard, needed, needed_per_rank, particle_demand, shortage,
 };
-use nestar::engine::step::{Catalogue, CatalogueEntry, HierarchyPreview};
+use nestar::engine::step::{Catalogue, CatalogueEntry, HierarchyPreview, Remarks};
 use nestar::systems::units::Units;
 use nestar::{App, engine, order};
 use nestar_deck::Deck;
@@ -20,7 +20,7 @@ const RANKS: [usize; 4] = [2, 8, 64, 512];
 /// Maximum number of patches of an initial state that is created to evaluate limits of whole levels.
 const MAX_CREATED_PATCHES: usize = 1024;
 /// Maximum number of particles that are created for such limits or to measure the speed.
-const MAX_CREATED_PARTICLES: u64 = 1 << 24;
+const MAX_CREATED_PARTICLES: u64 = 1 << 22;
 
 /// Arguments of `nestar check`.
 #[derive(Args)]
@@ -39,8 +39,8 @@ pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), CommandError> {
     let order = sim.with(order::describe)?;
     let estimates = estimates(app, sim.engine(), &deck, arguments.rate)?;
     let plugins = plugins(sim.engine());
-    let units = units(sim.engine());
-    let notes = format!("\n{units}{estimates}\n{plugins}order of a step\n\n{order}");
+    let (units, remarks) = (units(sim.engine()), remarks(sim.engine()));
+    let notes = format!("\n{units}{remarks}{estimates}\n{plugins}order of a step\n\n{order}");
     let notes: String = notes
         .lines()
         .map(|line| format!("# {line}").trim_end().to_string() + "\n")
@@ -55,6 +55,13 @@ fn units(sim: &engine::Engine) -> String {
         true => String::new(),
         false => lines.join("\n") + "\n\n",
     }
+}
+
+/// Lists the notes of the plugins on the settings of the deck.
+fn remarks(sim: &engine::Engine) -> String {
+    let remarks = &sim.world.resource::<Remarks>().0;
+    let lines = remarks.iter().map(|remark| format!("{remark}\n\n"));
+    lines.collect()
 }
 
 /// Lists what the plugins of the run have registered.

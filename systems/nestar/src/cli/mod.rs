@@ -51,6 +51,7 @@ Exit status:
      `nestar run DECK --resume`; under `nohup` SIGHUP has no effect
   4  out of memory, for patches, particles or the program itself; the run can be resumed from its latest snapshot with
      more memory
+  5  no system has begun for `run.watchdog` seconds, for instance because a device hangs
 A second SIGINT, SIGTERM or SIGHUP ends the program at once with status 130, 143 or 129.";
 
 /// Adaptive mesh refinement for astrophysical fluids.

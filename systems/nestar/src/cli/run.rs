@@ -9,7 +9,7 @@ use nestar::engine::device::ComputeDevice;
 use nestar::engine::run::files::is_own_deck;
 use nestar::engine::run::{RunSummary, restart};
 use nestar::engine::step::memory::{LimitSource, Shortage};
-use nestar::engine::step::{Phase, RunCounters};
+use nestar::engine::step::{Activity, RunCounters};
 use nestar::kernels::hydro::LaneChoice;
 use nestar::monitor::MonitorOptions;
 use nestar::report::{ReportOptions, Reporter};
@@ -134,7 +134,7 @@ pub fn run(
         one_process: ranks.is_single() || arguments.ranks.are_several(),
         continuation: resuming_command(app),
     };
-    status(app, sim.run_monitored(&reporter, options, describe_phases))
+    status(app, sim.run_monitored(&reporter, options, describe_times))
 }
 
 /// Returns the exit status of a run that has ended.
@@ -228,11 +228,11 @@ pub fn describe_device(compute: &ComputeDevice) -> String {
     }
 }
 
-/// Reports the time of each phase, the load imbalance, corrected cells and device traffic.
-fn describe_phases(sim: &engine::Engine, wall: f64) -> String {
+/// Reports the time of each plugin, the load imbalance, corrected cells and device traffic.
+fn describe_times(sim: &engine::Engine, _: f64) -> String {
     let counters = sim.world.resource::<RunCounters>();
-    let fractions = phase_fractions(counters, wall, "snapshots and other");
-    let mut lines = vec![format!("time per phase: {fractions}")];
+    let times = time_fractions(&sim.world.resource::<Activity>().times());
+    let mut lines = vec![format!("time by plugin: {times}")];
     let ranks = sim.world.resource::<Ranks>();
     if !ranks.is_single() {
         let imbalance = 100.0 * counters.work.imbalance(ranks.size());
@@ -257,21 +257,19 @@ fn describe_phases(sim: &engine::Engine, wall: f64) -> String {
     lines.join("\n")
 }
 
-/// Returns the fraction of wall time of each phase and of the `rest`, without the initial state.
-pub fn phase_fractions(counters: &RunCounters, wall: f64, rest: &str) -> String {
-    let phases = Phase::ALL.into_iter().zip(counters.seconds);
-    let phases = phases.filter(|(phase, s)| *phase != Phase::Initialise && *s > 0.0);
-    let named = |(phase, seconds)| (format!("{phase:?}").to_lowercase(), seconds);
-    let mut fractions: Vec<(String, f64)> = phases.map(named).collect();
-    let known: f64 = fractions.iter().map(|(_, seconds)| seconds).sum();
-    fractions.push((rest.to_string(), (wall - known).max(0.0)));
-    let fraction =
-        |(name, seconds): &(String, f64)| format!("{name} {:.1}%", 100.0 * seconds / wall);
-    fractions
+/// Returns the fractions of the time of all plugins, the mesh and the output, largest first.
+pub fn time_fractions(times: &[(String, f64)]) -> String {
+    let all: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+    let mut fractions: Vec<(&str, f64)> = times
         .iter()
-        .map(fraction)
-        .collect::<Vec<_>>()
-        .join(", ")
+        .map(|(name, seconds)| (name.as_str(), 100.0 * seconds / all))
+        .filter(|(_, percent)| *percent >= 0.05)
+        .collect();
+    fractions.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let texts = fractions
+        .iter()
+        .map(|(name, percent)| format!("{name} {percent:.1}%"));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the command that continues this run.

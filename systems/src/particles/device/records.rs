@@ -38,34 +38,43 @@ impl DeviceParticles {
         Ok(all)
     }
 
-    /// Appends records with a single download.
+    /// Appends records with a single download, and one launch for all particles that are consecutive in a list.
     fn append_records(
         &self,
         patches: &[PatchSpans],
         all: &mut Vec<Vec<u8>>,
     ) -> Result<(), DeviceError> {
         let (kernels, width) = (&*self.kernels, self.record_bytes());
-        let particles: usize = patches.iter().map(PatchSpans::count).sum();
-        let mut bytes = vec![0; particles * width];
-        if particles > 0 {
+        let runs = [0, 1].map(|list| runs(patches, list));
+        let counts = runs
+            .each_ref()
+            .map(|runs| runs.iter().map(|run| run.rows.len()).sum::<usize>());
+        let mut bytes = vec![0; counts.iter().sum::<usize>() * width];
+        if !bytes.is_empty() {
             let mut memory = kernels.memory();
             let out = memory.records.provide(&kernels.device, bytes.len())?;
             let mut next = out.address();
-            for patch in patches {
-                for (list, span) in patch.lists.iter().enumerate().filter(|(_, s)| s.count > 0) {
-                    let (first, count) = (span.first as usize, span.count as usize);
-                    let page_array = self.buffers[patch.level][list].page_array(self.columns);
-                    self.pack(page_array, first..first + count, list, self.numbers(), next)?;
-                    next += (count * width) as u64;
-                }
+            for (list, run) in [0, 1]
+                .iter()
+                .flat_map(|&list| runs[list].iter().map(move |run| (list, run)))
+            {
+                let page_array = self.buffers[run.level][list].page_array(self.columns);
+                self.pack(page_array, run.rows.clone(), list, self.numbers(), next)?;
+                next += (run.rows.len() * width) as u64;
             }
             kernels.device.download(out, 0, &mut bytes)?;
         }
-        let mut rest = &bytes[..];
+        let (mut own, mut others) = bytes.split_at(counts[0] * width);
+        let mut next = |list: usize, count: usize| {
+            let rest = if list == 0 { &mut own } else { &mut others };
+            rest.split_off(..count * width).unwrap_or_default()
+        };
         all.extend(patches.iter().map(|patch| {
-            let (own, others) = rest.split_at(patch.count() * width);
-            rest = others;
-            own.to_vec()
+            let lists = patch.lists.iter().enumerate();
+            lists
+                .map(|(list, span)| next(list, span.count as usize))
+                .collect::<Vec<_>>()
+                .concat()
         }));
         Ok(())
     }
@@ -200,6 +209,31 @@ impl DeviceParticles {
         }
         Ok(all)
     }
+}
+
+/// Consecutive rows of a list of a level.
+struct Run {
+    level: usize,
+    rows: Range<usize>,
+}
+
+/// Returns the rows of a list of some patches in their order; consecutive rows are joined.
+fn runs(patches: &[PatchSpans], list: usize) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for patch in patches.iter().filter(|patch| patch.lists[list].count > 0) {
+        let RowSpan { first, count } = patch.lists[list];
+        let rows = first as usize..(first + count) as usize;
+        match runs.last_mut() {
+            Some(run) if run.level == patch.level && run.rows.end == rows.start => {
+                run.rows.end = rows.end;
+            }
+            _ => runs.push(Run {
+                level: patch.level,
+                rows,
+            }),
+        }
+    }
+    runs
 }
 
 /// Extracts the identities, which come first in records of `width` bytes.

@@ -11,7 +11,9 @@ mod level_potential;
 mod momentum;
 mod non_finite;
 mod point_masses;
+mod root_choice;
 mod root_cycles;
+mod root_errors;
 mod wide_levels;
 
 use crate::device_runs::emulation;
@@ -122,6 +124,7 @@ fn a_run_with_gravity_is_identical_after_a_restart() {
         &["gravity.coupling=\"two-way\""][..],
         &["gravity.coupling=\"one-way\""],
         &[MULTIGRID, OUTFLOW],
+        &[MULTIGRID, "mesh.max_level=0", "run.precision=single"],
         &[momentum::STRESS],
         &[ANGLE],
     ] {

@@ -3,6 +3,7 @@
 use super::criteria::{CLOUDS, CRITERIA};
 use super::determinism::CLUMP;
 use nestar::engine::data::ParticleSet;
+use nestar::engine::device::ComputeDevice;
 use nestar::engine::mesh::Topology;
 use nestar::systems::particles::{Species, SpeciesMap};
 use nestar_tests::devices::open;
@@ -210,6 +211,36 @@ fn a_restart_on_other_devices_is_identical() {
             whole,
             go(&parts, then, true, 2),
             "{before:?}, then {then:?}"
+        );
+    }
+}
+
+#[test]
+fn copies_of_many_patches_wait_once_for_a_device() {
+    if open().is_err() {
+        return;
+    }
+    let mut stepper = Stepper::new(CLUMP, &["run.device=emulated", "run.precision=single"]);
+    stepper.steps(1);
+    let world = &stepper.0.engine().world;
+    let (topology, all) = (world.resource::<Topology>(), world.resource::<SpeciesMap>());
+    let species = &all.0[0];
+    let levels = 0..=topology.finest();
+    let rows = levels.flat_map(|level| topology.rows(level).iter().copied());
+    let rows: Vec<u32> = rows.filter(|&row| species.count(row) > 0).collect();
+    let device = world.resource::<ComputeDevice>().device.clone();
+    let device = device.expect("the deck has asked for it");
+    let before = device.counters();
+    let copies = species.copy_all(&rows).expect("the device works");
+    let after = device.counters();
+    assert!(species.is_on_device() && rows.len() > 20);
+    assert_eq!(after.synchronisations - before.synchronisations, 1);
+    assert!(after.launches - before.launches < rows.len() as u64);
+    for (&row, copy) in rows.iter().zip(copies) {
+        assert_eq!(
+            species.copy(row).expect("the device works"),
+            copy,
+            "row {row}"
         );
     }
 }

@@ -105,8 +105,8 @@ fn a_failed_allocation_anywhere_ends_the_program_with_a_message_and_a_status() {
     assert!(statuses.contains(&Some(4)), "{statuses:?}");
 }
 
-/// Runs the program as a user who may start no more threads; returns `None` without the right to change the user.
-fn without_threads(place: &Place, arguments: &[&str]) -> Option<Outcome> {
+/// Runs the program as a user who may have `most` threads; returns `None` without the right to change the user.
+fn with_threads(place: &Place, most: usize, arguments: &[&str]) -> Option<Outcome> {
     let program = place.0.join("nestar");
     std::fs::copy(env!("CARGO_BIN_EXE_nestar"), &program).expect("a copy of the program");
     let open = Command::new("chmod")
@@ -126,7 +126,7 @@ fn without_threads(place: &Place, arguments: &[&str]) -> Option<Outcome> {
     let output = Command::new("setpriv")
         .current_dir(&place.0)
         .args(lower)
-        .args(["ulimit -u 1; exec \"$@\"", "sh"])
+        .args([&format!("ulimit -u {most}; exec \"$@\""), "sh"])
         .arg(&program)
         .args(arguments)
         .output();
@@ -146,7 +146,7 @@ fn no_threads_to_be_had_is_an_error() {
         &["plot", "run"],
     ];
     for command in commands {
-        let Some(outcome) = without_threads(&place, command) else {
+        let Some(outcome) = with_threads(&place, 1, command) else {
             eprintln!("skipped: only root can become another user by setpriv");
             return;
         };
@@ -163,6 +163,28 @@ fn no_threads_to_be_had_is_an_error() {
             outcome.err
         );
     }
+}
+
+#[test]
+fn a_snapshot_needs_no_more_threads_than_the_run_has() {
+    let place = Place::with(BLAST);
+    let mut statuses = Vec::new();
+    for most in 4..10 {
+        let output = format!("run-{most}");
+        let run = ["run", "deck.toml", "--threads", "2", "--output", &output];
+        let Some(outcome) = with_threads(&place, most, &run) else {
+            eprintln!("skipped: only root can become another user by setpriv");
+            return;
+        };
+        let told = outcome.err.contains("cannot start") && outcome.err.contains("ulimit -u");
+        let is_panic = outcome.err.contains("panicked");
+        assert!(
+            !is_panic && (outcome.status == Some(0) || told),
+            "{most}: {outcome:?}"
+        );
+        statuses.push(outcome.status);
+    }
+    assert!(statuses.contains(&Some(0)), "{statuses:?}");
 }
 
 fn signal(child: &Child, name: &str) {

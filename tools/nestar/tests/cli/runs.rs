@@ -15,7 +15,7 @@ fn a_run_writes_its_files_and_prints_a_summary() {
         "device: CPU",
         "precision: double",
         "320.0 KiB for the fields of the root grid (8 patches)",
-        "time per phase: limit ",
+        "time by plugin: ",
         "done: step 12",
     ]);
     assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
@@ -30,6 +30,28 @@ fn a_run_writes_its_files_and_prints_a_summary() {
     // header, initial state and one row per root step
     assert_eq!(place.read("run/diagnostics.csv").lines().count(), 14);
     assert!(place.read("run/run.toml").contains("max_steps = 12"));
+}
+
+#[test]
+fn a_run_without_progress_ends_and_names_rank_level_and_system() {
+    let place = Place::with(BLAST);
+    // some systems of 128^3 cells on one thread take longer than the watchdog allows
+    let slow =
+        "run deck.toml --set domain.cells=[128,128,128] --set run.threads=1 --set run.watchdog=";
+    let arguments = |limit: &str, more: &'static str| -> Vec<String> {
+        let text = format!("{slow}{limit} {more}");
+        text.split_whitespace().map(String::from).collect()
+    };
+    let stalled = arguments("0.02", "--set time.max_steps=1 --ranks 2");
+    let stalled: Vec<&str> = stalled.iter().map(String::as_str).collect();
+    let told = [
+        "no system has begun for 0.02 s: rank ",
+        " of 2, level 0, system `",
+    ];
+    place.nestar(&stalled).has_status(5).tells(&told);
+    let healthy = arguments("30", "--set time.max_steps=1 --set output.final=false");
+    let healthy: Vec<&str> = healthy.iter().map(String::as_str).collect();
+    place.nestar(&healthy).has_status(0);
 }
 
 #[test]

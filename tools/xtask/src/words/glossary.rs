@@ -35,7 +35,7 @@ const NO_NOUNS: [&str; 24] = [
     "these", "whole", "whose",
 ];
 
-/// What `docs/design/glossary.md` retires.
+/// Retired words of the file `retired.txt` beside this module.
 #[derive(Default)]
 pub struct Glossary {
     /// Names in code and their replacements.
@@ -50,39 +50,32 @@ struct Entry {
 }
 
 impl Glossary {
-    /// Reads the tables below the headings `Retired identifiers` and `Retired phrases`: a retired word between back quotes in the
-    /// first column, its replacement in the second.
+    /// Reads lines `retired = replacement` below the headings `[identifiers]` and `[phrases]`.
     ///
     /// # Errors
-    /// One of the tables is missing or empty.
+    /// One of the lists is missing or empty.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut glossary = Self::default();
-        let mut heading = String::new();
+        let mut heading = "";
         for line in text.lines() {
-            if let Some(title) = line.strip_prefix('#') {
-                heading = title.trim_start_matches('#').trim().to_lowercase();
+            if line.starts_with('[') {
+                heading = line;
             }
-            let table = match heading.as_str() {
-                "retired identifiers" => &mut glossary.identifiers,
-                "retired phrases" => &mut glossary.phrases,
-                _ => continue,
-            };
-            let mut cells = line.trim().trim_matches('|').split('|').map(str::trim);
-            let (Some(retired), Some(replacement)) = (cells.next(), cells.next()) else {
+            let Some((retired, replacement)) = line.split_once(" = ") else {
                 continue;
             };
-            for word in retired.split('`').skip(1).step_by(2) {
-                table.push(Entry {
-                    retired: word.to_string(),
-                    replacement: replacement.to_string(),
-                });
-            }
+            let list = match heading {
+                "[identifiers]" => &mut glossary.identifiers,
+                "[phrases]" => &mut glossary.phrases,
+                _ => continue,
+            };
+            list.push(Entry {
+                retired: retired.into(),
+                replacement: replacement.into(),
+            });
         }
         if glossary.identifiers.is_empty() || glossary.phrases.is_empty() {
-            return Err(
-                "docs/design/glossary.md: a table of retired identifiers or phrases is missing"
-                    .into(),
-            );
+            return Err("the list of retired identifiers or of retired phrases is missing".into());
         }
         Ok(glossary)
     }
@@ -138,7 +131,7 @@ impl Glossary {
 impl Entry {
     fn finding(&self, file: &str, n: usize) -> String {
         format!(
-            "{file}:{}: `{}` is retired: {}",
+            "{file}:{}: `{}` is retired: use `{}`",
             n + 1,
             self.retired,
             self.replacement
@@ -163,8 +156,8 @@ fn contains(line: &str, word: &str, of_word: fn(char) -> bool) -> bool {
 mod tests {
     use super::Glossary;
 
-    const TEXT: &str = "# Words\n## Retired identifiers\n| retired | use |\n|---|---|\n| `Stretch`, `OldName` | `Span`, `Comm` |\n\
-                        ## Retired phrases\n| retired | use |\n|---|---|\n| `an old phrase` | another |\n";
+    const TEXT: &str =
+        "[identifiers]\nStretch = Span\nOldName = Comm\n[phrases]\nan old phrase = another\n";
 
     fn found(text: &str) -> Vec<String> {
         let glossary = Glossary::parse(TEXT).unwrap();
@@ -178,8 +171,8 @@ mod tests {
         assert_eq!(
             found("let a = Stretch::new(); // an old phrase"),
             [
-                "a.rs:1: `Stretch` is retired: `Span`, `Comm`",
-                "a.rs:1: `an old phrase` is retired: another",
+                "a.rs:1: `Stretch` is retired: use `Span`",
+                "a.rs:1: `an old phrase` is retired: use `another`",
             ]
         );
         assert!(found("let a = Stretched::new(\"an old phrase\");").is_empty());
@@ -213,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glossary_without_tables_is_refused() {
+    fn a_glossary_without_lists_is_refused() {
         assert!(Glossary::parse("# Words\n").is_err());
     }
 }

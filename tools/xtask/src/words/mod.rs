@@ -1,7 +1,7 @@
 //! `cargo xtask words`: the vocabulary of the project, checked in code, comments, file names and documents.
 //!
-//! `docs/design/glossary.md` lists the words that the project does not use, each with the word that replaces it. Documents are
-//! checked for long sentences and broken links as well.
+//! `retired.txt` lists the words that the project does not use, each with the word that replaces it. Documents are checked for
+//! long sentences and broken links as well.
 mod glossary;
 mod prose;
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The list of retired words.
-const GLOSSARY: &str = "docs/design/glossary.md";
+const RETIRED: &str = "tools/xtask/src/words/retired.txt";
 
 /// Checks all files that git tracks below `root` and prints what is wrong.
 pub fn run(root: &Path) -> Outcome {
@@ -22,7 +22,7 @@ pub fn run(root: &Path) -> Outcome {
             for finding in &found {
                 eprintln!("{finding}");
             }
-            Outcome::Failed(format!("{} places to reword (see {GLOSSARY})", found.len()))
+            Outcome::Failed(format!("{} places to reword (see {RETIRED})", found.len()))
         }
     }
 }
@@ -30,10 +30,10 @@ pub fn run(root: &Path) -> Outcome {
 fn findings(root: &Path) -> Result<Vec<String>, String> {
     let read =
         |file: &str| std::fs::read_to_string(root.join(file)).map_err(|e| format!("{file}: {e}"));
-    let glossary = Glossary::parse(&read(GLOSSARY)?)?;
+    let glossary = Glossary::parse(&read(RETIRED)?)?;
     let mut found = Vec::new();
     for file in tracked(root)? {
-        if file == GLOSSARY || !root.join(&file).exists() {
+        if !root.join(&file).exists() {
             continue;
         }
         if is_code(&file) {

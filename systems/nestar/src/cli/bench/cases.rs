@@ -23,6 +23,8 @@ pub enum Case {
     Cooling,
     /// The same with 6 species out of equilibrium, sub-cycled in each cell
     Chemistry,
+    /// Gas, self-gravity, a million particles and tabulated cooling, with three levels that follow moving clouds
+    Joint,
 }
 
 /// Class of device that computes.
@@ -58,6 +60,7 @@ impl Case {
             Self::Plummer => "plummer",
             Self::Cooling => "cooling",
             Self::Chemistry => "chemistry",
+            Self::Joint => "joint",
         }
     }
 
@@ -72,6 +75,7 @@ impl Case {
             Self::Plummer => include_str!("../../../bench/plummer.toml"),
             Self::Cooling => include_str!("../../../bench/cooling.toml"),
             Self::Chemistry => include_str!("../../../bench/chemistry.toml"),
+            Self::Joint => include_str!("../../../bench/joint.toml"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! JSON output of benchmark results.
 //!
-//! Schema 1 is an object with `schema`, `date`, `program`, `machine`, `device` and `results`, a list with one object per
+//! Schema 2 is an object with `schema`, `date`, `program`, `machine`, `device` and `results`, a list with one object per
 //! case. Units are bytes, seconds and 1/s; a value that was not measured is `null`. Changes of meaning raise `schema`;
 //! additional keys do not.
 
@@ -10,7 +10,6 @@ use super::measure::Measurement;
 use super::text;
 use nestar::App;
 use nestar::engine::device::DeviceCounters;
-use nestar::engine::step::Phase;
 use serde_json::{Map, Value, json};
 use std::time::SystemTime;
 
@@ -20,7 +19,7 @@ pub fn document(app: &App, measurements: &[Measurement]) -> Value {
     let (model, memory) = text::host();
     let machine = measurements.first().map(|m| &m.machine);
     json!({
-        "schema": 1,
+        "schema": 2,
         "date": humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         "program": { "version": build.version, "commit": build.commit, "flags": build.flags },
         "machine": {
@@ -51,12 +50,12 @@ fn result(m: &Measurement) -> Value {
         "root_steps": m.steps,
         "level_steps": run.level_steps,
         "regrids": run.regrids,
-        "mended_cells": run.fallback_cells,
+        "first_order_cells": run.fallback_cells,
         "retried_steps": run.retried_steps,
         "sub_steps_per_cell": run.mean_subcycles(),
         "patches": m.patches,
         "cells": m.all_cells(),
-        "phase_seconds": phases(m),
+        "plugin_seconds": times(m),
         "device_busy_share": m.busy(),
         "host_share": m.busy().map(|busy| 1.0 - busy),
         "memory": {
@@ -89,11 +88,11 @@ fn halos(m: &Measurement) -> Option<Value> {
     })
 }
 
-fn phases(m: &Measurement) -> Map<String, Value> {
-    let phases = Phase::ALL.into_iter().zip(m.timed.run.seconds);
-    phases
-        .filter(|(phase, _)| *phase != Phase::Initialise)
-        .map(|(phase, seconds)| (format!("{phase:?}").to_lowercase(), json!(seconds)))
+/// Returns the seconds of each plugin, the mesh and the output.
+fn times(m: &Measurement) -> Map<String, Value> {
+    let times = m.timed.times.iter();
+    times
+        .map(|(name, seconds)| (name.clone(), json!(seconds)))
         .collect()
 }
 

@@ -8,7 +8,9 @@ use nestar::engine::step::RunCounters;
 pub struct TimedSteps {
     /// Wall time in seconds, with the device idle at both ends.
     pub wall: f64,
-    /// Counters and host times of the steps.
+    /// Seconds of each plugin, the mesh and the output.
+    pub times: Vec<(String, f64)>,
+    /// Counters of the steps.
     pub run: RunCounters,
     /// Counters of the device.
     pub device: Option<DeviceCounters>,

@@ -11,7 +11,7 @@ use nestar::engine::device::{
 };
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::run::diagnostics::resident_bytes;
-use nestar::engine::step::RunCounters;
+use nestar::engine::step::{Activity, RunCounters};
 use nestar::{App, Error};
 use nestar_deck::Deck;
 use std::fmt;
@@ -206,18 +206,24 @@ fn timed_steps(sim: &mut engine::Engine, steps: u64) -> Result<TimedSteps, Error
     let before = counters(sim);
     let device_before = device.as_ref().map(Device::counters);
     let halos_before = halos(sim);
+    let activity = sim.world.resource::<Activity>().clone();
+    activity.reset();
     let start = Instant::now();
     for _ in 0..steps {
+        activity.begin_mesh();
         sim.root_step(sim.settings.time.end)?;
+        activity.begin_output();
         for field in &fields {
             totals(&sim.world, field)?;
         }
     }
     idle()?;
     let wall = start.elapsed().as_secs_f64();
+    let times = activity.times();
     let after = device.as_ref().map(Device::counters);
     Ok(TimedSteps {
         wall,
+        times,
         run: run_since(&counters(sim), &before),
         device: after
             .zip(device_before)
@@ -249,7 +255,6 @@ fn run_since(now: &RunCounters, then: &RunCounters) -> RunCounters {
         retried_steps: now.retried_steps - then.retried_steps,
         fallback_cells: now.fallback_cells - then.fallback_cells,
         subcycled: [0, 1].map(|n| now.subcycled[n] - then.subcycled[n]),
-        seconds: std::array::from_fn(|phase| now.seconds[phase] - then.seconds[phase]),
     }
 }
 

@@ -4,7 +4,7 @@ use super::cases::{precision, root};
 use super::kernels::KernelProfile;
 use super::measure::{BenchMachine, Measurement};
 use crate::cli::memory::format_bytes;
-use crate::cli::run::phase_fractions;
+use crate::cli::run::time_fractions;
 use nestar::App;
 use nestar::engine::device::DeviceCounters;
 use std::fmt::Write as _;
@@ -73,7 +73,7 @@ fn facts(m: &Measurement) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("steps", steps(m)),
         ("patches", patches),
-        ("time", phase_fractions(run, m.timed.wall, "other")),
+        ("time", time_fractions(&m.timed.times)),
     ];
     if run.fallback_cells + run.retried_steps > 0 {
         let (cells, steps) = (run.fallback_cells, run.retried_steps);

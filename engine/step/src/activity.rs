@@ -1,0 +1,219 @@
+//! What a run is doing: the wall time of each plugin, and the present system.
+
+use crate::Phase;
+use crate::order::short_name;
+use bevy_ecs::prelude::*;
+use nestar_engine_device::parallel::lock;
+use nestar_engine_device::{Device, Timeline};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Owners of time besides plugins: halo exchanges; snapshots, diagnostics and messages; changes of the hierarchy.
+const OWNERS: [&str; 3] = ["mesh", "output", "regrid"];
+
+/// Divides the time of a run among plugins, the mesh and the output. Clones refer to the same run.
+///
+/// Without a GPU, a plugin has the wall time of its systems. With a GPU, it has the time of the GPU's stream from the
+/// work of its systems to that of the next plugin, including the time in which the GPU waits for the host.
+#[derive(Resource, Clone, Default)]
+pub struct Activity(Arc<State>);
+
+struct State {
+    clock: Mutex<Clock>,
+    /// Number of systems begun so far.
+    begun: AtomicU64,
+    /// Level of the present phase.
+    level: AtomicUsize,
+    /// `true` while output is written, and before the first phase.
+    is_output: AtomicBool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            clock: Mutex::default(),
+            begun: AtomicU64::new(0),
+            level: AtomicUsize::new(0),
+            is_output: AtomicBool::new(true),
+        }
+    }
+}
+
+/// Times of the owners.
+struct Clock {
+    /// Names of the owners: `OWNERS`, then plugins.
+    names: Vec<String>,
+    present: usize,
+    since: Instant,
+    host: Vec<f64>,
+    device: Option<Timeline>,
+    system: Option<Arc<str>>,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            names: OWNERS.map(String::from).to_vec(),
+            present: Activity::OUTPUT,
+            since: Instant::now(),
+            host: vec![0.0; OWNERS.len()],
+            device: None,
+            system: None,
+        }
+    }
+}
+
+impl Clock {
+    /// Ends the interval of the present owner.
+    fn switch(&mut self, owner: usize) {
+        if owner == self.present {
+            return;
+        }
+        self.add_elapsed();
+        self.present = owner;
+        if let Some(timeline) = &self.device {
+            // A failure of the device is reported by the next work on it.
+            let _ = timeline.begin(owner);
+        }
+    }
+
+    /// Adds the host's time so far to the present owner.
+    fn add_elapsed(&mut self) {
+        let now = Instant::now();
+        self.host[self.present] += (now - self.since).as_secs_f64();
+        self.since = now;
+    }
+}
+
+impl Activity {
+    /// Number of the mesh as an owner of time.
+    pub(super) const MESH: usize = 0;
+    const OUTPUT: usize = 1;
+    const REGRID: usize = 2;
+
+    /// Returns the owner of the engine's own work in a phase.
+    pub(super) fn of_phase(phase: Phase) -> usize {
+        match phase {
+            Phase::Regrid => Self::REGRID,
+            _ => Self::MESH,
+        }
+    }
+
+    /// Adds the plugins as owners of time; returns the number of each.
+    pub(super) fn add_owners(&self, plugins: &[String], device: Option<&Device>) -> Vec<usize> {
+        let mut clock = lock(&self.0.clock);
+        let number = |name: &String| {
+            if name.is_empty() {
+                return Self::MESH;
+            }
+            let known = clock.names.iter().position(|known| known == name);
+            known.unwrap_or_else(|| {
+                clock.names.push(name.clone());
+                clock.names.len() - 1
+            })
+        };
+        let numbers = plugins.iter().map(number).collect();
+        let count = clock.names.len();
+        clock.host.resize(count, 0.0);
+        clock.device = device.and_then(|device| device.timeline(count));
+        numbers
+    }
+
+    /// Records that a system begins. Without an owner, its time counts to the previous one.
+    pub(super) fn begin_system(&self, owner: Option<usize>, system: &Arc<str>) {
+        let mut clock = lock(&self.0.clock);
+        if let Some(owner) = owner {
+            clock.switch(owner);
+        }
+        clock.system = Some(system.clone());
+        self.0.begun.fetch_add(1, Relaxed);
+    }
+
+    /// Records that a phase begins on a level. The driver's own work between systems is negligible, except in a regrid;
+    /// it counts to the previous owner, which spares a GPU's stream most of the marks.
+    pub(super) fn begin_phase(&self, phase: Phase, level: usize) {
+        self.0.level.store(level, Relaxed);
+        self.0.begun.fetch_add(1, Relaxed);
+        if phase == Phase::Regrid {
+            self.switch(Self::REGRID);
+        } else if self.0.is_output.load(Relaxed) {
+            self.switch(Self::MESH);
+        }
+    }
+
+    /// Records that a phase ends.
+    pub(super) fn end_phase(&self, phase: Phase) {
+        if phase == Phase::Regrid {
+            self.switch(Self::MESH);
+        }
+    }
+
+    fn switch(&self, owner: usize) {
+        lock(&self.0.clock).switch(owner);
+        self.0.is_output.store(owner == Self::OUTPUT, Relaxed);
+    }
+
+    /// Records that output is written from now on, until the next phase or [`Activity::begin_mesh`].
+    pub fn begin_output(&self) {
+        self.switch(Self::OUTPUT);
+    }
+
+    /// Records that the engine works on the mesh from now on.
+    pub fn begin_mesh(&self) {
+        self.switch(Self::MESH);
+    }
+
+    /// Sets all times to zero.
+    pub fn reset(&self) {
+        let mut clock = lock(&self.0.clock);
+        clock.add_elapsed();
+        clock.host.fill(0.0);
+        if let Some(timeline) = &clock.device {
+            timeline.reset();
+        }
+    }
+
+    /// Returns the names of the owners: `mesh`, `output`, `regrid`, then plugins in the order in which they are built.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        lock(&self.0.clock).names.clone()
+    }
+
+    /// Returns the seconds of the owners so far. Those of a GPU are complete up to its last synchronisation.
+    #[must_use]
+    pub fn seconds(&self) -> Vec<f64> {
+        let mut clock = lock(&self.0.clock);
+        clock.add_elapsed();
+        match &clock.device {
+            Some(timeline) => (0..clock.names.len())
+                .map(|owner| timeline.seconds(owner))
+                .collect(),
+            None => clock.host.clone(),
+        }
+    }
+
+    /// Returns the names of the owners and their seconds so far.
+    #[must_use]
+    pub fn times(&self) -> Vec<(String, f64)> {
+        self.names().into_iter().zip(self.seconds()).collect()
+    }
+
+    /// Returns how many systems and phases have begun; `None` while output is written.
+    #[must_use]
+    pub fn progress(&self) -> Option<u64> {
+        let is_output = self.0.is_output.load(Relaxed);
+        (!is_output).then(|| self.0.begun.load(Relaxed))
+    }
+
+    /// Describes the present work: level and system.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let system = lock(&self.0.clock).system.clone();
+        let level = self.0.level.load(Relaxed);
+        match system {
+            Some(system) => format!("level {level}, system `{}`", short_name(&system)),
+            None => format!("level {level}, before its first system"),
+        }
+    }
+}
