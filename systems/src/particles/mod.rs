@@ -29,6 +29,7 @@ mod source;
 mod species;
 mod time_step;
 mod tracers;
+mod vector_window;
 
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
 pub use particle::Particle;
