@@ -8,11 +8,12 @@
 
 use crate::fields::{
     Acceleration, AccelerationMirrored, AccelerationRequested, OwnPotentialRequested,
+    PairAcceleration, PairAccelerationRequested,
 };
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
-use nestar_engine::data::{Component, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::step::{AlignedLevels, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use std::ops::RangeInclusive;
@@ -69,45 +70,65 @@ impl Plugin for Accelerations {
         let own = gravity && sim.world.contains_resource::<OwnPotentialRequested>();
         let mirrored = sim.world.contains_resource::<AccelerationMirrored>();
         sim.register_field::<Acceleration>(spec(own, mirrored))?;
-        sim.system_in(Ready::Recompute, clear_initial_acceleration);
-        sim.system_in(Advance::Couple, clear_acceleration);
-        sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels);
+        register_clearing::<Acceleration>(sim);
+        if sim.world.contains_resource::<PairAccelerationRequested>() {
+            sim.register_field::<PairAcceleration>(pair_spec(mirrored))?;
+            register_clearing::<PairAcceleration>(sim);
+        }
         Ok(())
     }
 }
 
+/// Registers the systems that clear a field of accelerations.
+fn register_clearing<F: Field>(sim: &mut Engine) {
+    sim.system_in(Ready::Recompute, clear_initial_acceleration::<F>);
+    sim.system_in(Advance::Couple, clear_acceleration::<F>);
+    sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels::<F>);
+}
+
+/// Returns the specification of [`PairAcceleration`], which kernels read like [`Acceleration`].
+fn pair_spec(mirrored: bool) -> FieldSpec {
+    let mut spec = spec(true, mirrored);
+    for (n, component) in spec.components.iter_mut().enumerate() {
+        let (whose, axis) = (["inner", "outer"][n / 3], ["x", "y", "z"][n % 3]);
+        component.name = format!("{whose}_acceleration_{axis}").into();
+        component.long_name = format!("{whose} part of the acceleration of pairs along {axis}");
+    }
+    spec
+}
+
 /// Clears the field at the end of the step of a level and keeps the previous time level, because finer levels read
 /// both.
-fn clear_acceleration(mut rows: LevelRows, mut field: Write<Acceleration>) -> Result<(), Error> {
+fn clear_acceleration<F: Field>(mut rows: LevelRows, mut field: Write<F>) -> Result<(), Error> {
     field.commit()?;
     clear(&mut rows, &mut field);
     Ok(())
 }
 
-fn clear(rows: &mut LevelRows, field: &mut Write<Acceleration>) {
+fn clear<F: Field>(rows: &mut LevelRows, field: &mut Write<F>) {
     for triple in Acceleration::triples(field.own().components()) {
         rows.choose(triple);
         field.update::<none>(rows, (), &[]);
     }
 }
 
-fn clear_on(levels: RangeInclusive<usize>, mut rows: LevelRows, mut field: Write<Acceleration>) {
+fn clear_on<F: Field>(levels: RangeInclusive<usize>, mut rows: LevelRows, mut field: Write<F>) {
     for level in levels {
         rows.visit(level);
         clear(&mut rows, &mut field);
     }
 }
 
-fn clear_acceleration_of_aligned_levels(
+fn clear_acceleration_of_aligned_levels<F: Field>(
     rows: LevelRows,
     aligned: Res<AlignedLevels>,
-    field: Write<Acceleration>,
+    field: Write<F>,
 ) {
     clear_on(aligned.levels(), rows, field);
 }
 
 /// Clears all levels when the finest level is current.
-fn clear_initial_acceleration(rows: LevelRows, field: Write<Acceleration>) {
+fn clear_initial_acceleration<F: Field>(rows: LevelRows, field: Write<F>) {
     let finest = rows.finest();
     if !rows.is_estimate() && rows.level() == finest {
         clear_on(0..=finest, rows, field);

@@ -2,7 +2,7 @@
 
 use crate::fields::{
     Acceleration, AccelerationRequested, Derived, Gas, GasDeclarations, GasModel, MassFlux,
-    OwnPotential, OwnPotentialRequested,
+    OwnPotential, OwnPotentialRequested, PairAcceleration, PairAccelerationRequested,
 };
 use bevy_ecs::prelude::*;
 use nestar_engine::data::criteria::{NamedQuantity, QuantityFn, parameters_of};
@@ -104,6 +104,12 @@ impl OptionalField for MassFlux {
 impl OptionalField for OwnPotential {
     fn request(world: &mut World) {
         world.insert_resource(OwnPotentialRequested);
+    }
+}
+
+impl OptionalField for PairAcceleration {
+    fn request(world: &mut World) {
+        world.insert_resource(PairAccelerationRequested);
     }
 }
 

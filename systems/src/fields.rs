@@ -56,6 +56,51 @@ impl Field for OwnPotential {
 #[derive(Resource)]
 pub struct OwnPotentialRequested;
 
+/// Density of all matter on a level, of which only those particles count that are outside the boundary zone of the level.
+/// Each has a cloud as wide as a cell of the level. Exists with [`PairAcceleration`].
+pub struct InnerMatter;
+
+impl Field for InnerMatter {
+    const NAME: &'static str = "inner_matter";
+}
+
+/// As [`InnerMatter`], but with those particles that are in the next finer level and outside its boundary zone. Their clouds
+/// are as wide as a cell of this level.
+pub struct OuterMatter;
+
+impl Field for OuterMatter {
+    const NAME: &'static str = "outer_matter";
+}
+
+/// Gravitational potential of [`InnerMatter`] on each level but the root level. Its boundary values come from
+/// [`OuterPotential`] on the next coarser level.
+pub struct InnerPotential;
+
+impl Field for InnerPotential {
+    const NAME: &'static str = "inner_potential";
+}
+
+/// Gravitational potential of [`OuterMatter`] on each level with finer levels.
+pub struct OuterPotential;
+
+impl Field for OuterPotential {
+    const NAME: &'static str = "outer_potential";
+}
+
+/// Two accelerations on each level: by [`InnerPotential`] with the table `[external]`, and by [`OwnPotential`] without what
+/// [`OuterPotential`] contributes. A particle outside the boundary zone of a level feels the sum of the first one on its level
+/// and the second one on the next coarser level. Two particles then attract each other through the potentials of one level
+/// only, which are symmetric. Exists if a plugin requests it with [`Declare::request`](crate::declare::Declare::request).
+pub struct PairAcceleration;
+
+impl Field for PairAcceleration {
+    const NAME: &'static str = "pair_acceleration";
+}
+
+/// Exists if a plugin reads [`PairAcceleration`].
+#[derive(Resource)]
+pub struct PairAccelerationRequested;
+
 /// Acceleration of freely falling matter in the cells of each level, along x, y, z: by self-gravity, the table
 /// `[external]` and plugins. If a plugin requests [`OwnPotential`], three more components follow that use the own
 /// potential of each level. It has two time levels and exists if a plugin requests it with

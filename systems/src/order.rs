@@ -20,7 +20,7 @@
 //!     Split        1 Sources    split sources, the other half
 //!     advance(level + 1, t[level])
 //!     Synchronise  1 Restrict   covered cells take the averages of their children
-//!                  2 Correct    cells beside coarse-fine faces take the fine fluxes
+//!                  2 Correct    cells beside coarse-fine faces take the fine fluxes; second kick of level + 1 by this level
 //!     Flag         1 Criteria   flags cells for refinement, with their buffers
 //!     Regrid       1 Refine     nests, refines and removes patches of level + 1, fills the new ones
 //!                  2 Complete   work on new patches that have their values: `NewRows` names them

@@ -45,7 +45,7 @@ PATCH_KERNEL(gravity_accelerate, gravity::AccelerationParameters) {
   EACH(cell, mesh::CELLS) {
     const Three a = acceleration(tile, cell, width, p.slope.fourth);
     REAL* out = (REAL*)p.out + ((rs::i64)row * p.components + p.first) * mesh::CELLS + cell;
-    RS_UNROLL for (int axis = 0; axis < 3; ++axis) out[axis * mesh::CELLS] = out[axis * mesh::CELLS] + a[axis];
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) out[axis * mesh::CELLS] = out[axis * mesh::CELLS] + (REAL)p.factor * a[axis];
   }
 }
 

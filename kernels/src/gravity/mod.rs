@@ -101,6 +101,8 @@ pub struct AccelerationParameters<R> {
     pub components: i32,
     /// First of the three components to which the acceleration is added.
     pub first: i32,
+    /// Factor of the acceleration.
+    pub factor: f64,
 }
 
 /// Stage of a kick within a step, with the energy still to be added to the gas, `[row][512]`.
@@ -194,7 +196,7 @@ fn kick_cells<R: Real>(
     }
 }
 
-/// Adds the acceleration in the cells of a row to three components of `out`, from `first` on.
+/// Adds the acceleration in the cells of a row, times `factor`, to three components of `out`, from `first` on.
 ///
 /// # Safety
 /// Nobody else may use this row of `out` meanwhile.
@@ -202,7 +204,7 @@ pub unsafe fn accelerate<R: Real>(
     slopes: &PotentialSlopes<R>,
     out: &Rows<R>,
     row: u32,
-    first: usize,
+    (first, factor): (usize, R),
     fourth: bool,
 ) {
     let slopes = slopes.of(row, fourth);
@@ -211,7 +213,7 @@ pub unsafe fn accelerate<R: Real>(
     let out = out[first * CELLS..].chunks_exact_mut(CELLS);
     for (out, along) in out.zip(&slopes) {
         for (out, slope) in out.iter_mut().zip(along) {
-            *out -= *slope;
+            *out -= factor * *slope;
         }
     }
 }

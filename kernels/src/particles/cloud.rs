@@ -36,6 +36,13 @@ pub fn share(offset: u64, width: i32) -> u32 {
     ((shifted << 3) >> 32) as u32
 }
 
+/// Returns the centre of the interval of 2^bits that contains an offset.
+#[device]
+#[must_use]
+pub fn centre(offset: u64, bits: i32) -> u64 {
+    ((offset >> bits) << bits) | (HALF_CELL >> (61 - bits))
+}
+
 /// Returns floor(mass * share / 2^32) exactly, for masses below 2^63.
 #[device]
 #[must_use]
@@ -113,6 +120,16 @@ mod tests {
             0x1234_5678_9abc_def0,
             (1 << 62) + 12345,
         ]
+    }
+
+    #[test]
+    fn centres_are_those_of_cells_of_a_level_and_the_next_finer_one() {
+        for (offset, cells) in edges().flat_map(|p| [(p, 8.0), (p, 16.0)]) {
+            let unit = 2.0_f64.powi(-64);
+            let cell = ((offset >> 12) as f64 * 4096.0 * unit * cells).floor();
+            let found = centre(offset, if cells == 8.0 { 61 } else { 60 });
+            assert_eq!(found as f64 * unit * cells, cell + 0.5, "{offset:x}");
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
-// Mass deposit, as in the host code. Include after boundary_zone.cuh.
+// Mass deposit, as in the host code. Include after deep_part.cuh.
 
 namespace particles {
 
-// Deposits the cloud of a particle in a block. The offset is in a patch `finer` levels finer, `patch` patches
+// Deposits the cloud of a particle in a block, or removes it. The offset is in a patch `finer` levels finer, `patch` patches
 // from the first of the block.
-template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
+template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const int* patch, int finer, u64 mass, bool added) {
   int at[3][WIDTH];
   unsigned share[3];
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
@@ -18,34 +18,20 @@ template<int WIDTH> RS_FN void add_cloud(u64* block, const u64* offset, const in
     RS_UNROLL for (int j = 0; j < WIDTH; ++j) {
       const auto along_x = cloud::parts(along_y.d[j], share[0], WIDTH);
       RS_UNROLL for (int i = 0; i < WIDTH; ++i) {
-        if (along_x.d[i] != 0) launch::add_shared(block + at[0][i] + SIDE * (at[1][j] + SIDE * at[2][k]), along_x.d[i]);
+        if (along_x.d[i] != 0) launch::add_shared(block + at[0][i] + SIDE * (at[1][j] + SIDE * at[2][k]), added ? along_x.d[i] : (u64)0 - along_x.d[i]);
       }
     }
   }
 }
 
-RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, int finer, u64 mass) {
-  if (width == 2) add_cloud<2>(block, offset, patch, finer, mass);
-  else if (width == 1) add_cloud<1>(block, offset, patch, finer, mass);
-  else add_cloud<3>(block, offset, patch, finer, mass);
+RS_FN void add_any(int width, u64* block, const u64* offset, const int* patch, int finer, u64 mass, bool added = true) {
+  if (width == 2) add_cloud<2>(block, offset, patch, finer, mass, added);
+  else if (width == 1) add_cloud<1>(block, offset, patch, finer, mass, added);
+  else add_cloud<3>(block, offset, patch, finer, mass, added);
 }
 
-// Predicts a particle at the time of the deposit: its offset, and the number of patches it has moved.
-RS_FN void predict_position(const args::DepositParameters& p, const PageView& from, i64 n, u64* offset, int* step) {
-  const REAL dt = (REAL)p.dt;
-  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    offset[axis] = widen(from.offset(axis, n));
-    step[axis] = 0;
-    if (dt == REAL(0)) continue;
-    const REAL v = from.number(VELOCITY + axis, n), a = from.number(ACCELERATION + axis, n);
-    double by = (double)motion::displacement<REAL>(v, a, dt, (REAL)p.per_width[axis]);
-    by = by < -p.most ? -p.most : by > p.most ? p.most : by;
-    const int patches = (int)by;
-    const auto to = motion::moved(offset[axis], by - (double)patches, BITS);
-    offset[axis] = to._0;
-    step[axis] = patches + to._1;
-  }
-}
+// Width of clouds in cells of a coarser level, as in the host code.
+RS_FN int wide_cloud(int width) { return width < 2 ? 2 : width; }
 
 // Slots of the sums around a block. They are found by the rows around its centre, or in a host table where
 // some neighbours are not own patches.
@@ -113,23 +99,31 @@ RS_FN void scatter(const args::DepositParameters& p, const u64* block, const Tar
 RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zone, const PageView& from, int row, i64 n, u64* own, u64* coarser) {
   u64 offset[3];
   int step[3], cell[3], patch[3], finer = p.finer;
-  predict_position(p, from, n, offset, step);
+  predict_position(p, from, n, p.dt, p.most, offset, step);
   const int* index = p.from.tables.index + 4 * (i64)row;
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
     cell[axis] = mesh::PATCH * step[axis] + (int)(offset[axis] >> 61);
     patch[axis] = (index[axis] & ((1 << finer) - 1)) + step[axis];
   }
-  const u64 mass = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
+  const u64 whole = p.quanta_per_mass == 0.0 ? (u64)1 : p.from.masses ? cloud::quanta_of<REAL>(from.number(MASS, n), p.quanta_per_mass) : p.one;
+  const bool inner = is_inner(zone, cell);
+  const u64 deep = p.only_zone ? deep_part(p, zone, from, n, whole) : 0;
+  const u64 mass = inner ? whole : whole - deep;
+  if (mass == 0) return;
+  if (inner && deep != 0) add_any(p.clouds.width, own, offset, patch, finer, deep, false);
+  if (p.clouds.width < 2 && (inner || (finer > 0 && p.clouds.zone >= 2))) {
+    // wide clouds are centred where the narrow one is
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) offset[axis] = cloud::centre(offset[axis], 61);
+  }
   if (finer > 0 && p.clouds.zone >= 2) {
     // a cloud as wide as the cells of the deposit
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
       offset[axis] = offset[axis] >> finer | (u64)(i64)patch[axis] << (64 - finer);
       patch[axis] >>= finer;
     }
-    add_any(p.clouds.width, own, offset, patch, 0, mass);
+    add_any(wide_cloud(p.clouds.width), own, offset, patch, 0, mass);
     return;
   }
-  const bool inner = is_inner(zone, cell);
   u64* block = p.beside || (inner && finer == 0) ? coarser : own;
   if (p.beside && inner) return;
   if (inner) {
@@ -141,7 +135,7 @@ RS_FN void add_particle(const args::DepositParameters& p, const BoundaryZone& zo
     }
     finer = finer > 0 ? finer - 1 : 0;
   }
-  add_any(p.clouds.width, block, offset, patch, finer, mass);
+  add_any(inner ? wide_cloud(p.clouds.width) : p.clouds.width, block, offset, patch, finer, mass);
 }
 
 // Counts the set bits below bit `n`.
@@ -168,7 +162,8 @@ KERNEL_BOUNDS(particles_deposit, particles::args::DepositParameters, 256, 6) {
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
   EACH(n, p.wide != nullptr ? 2 * BLOCK : BLOCK) own[n] = 0;
   launch::barrier();
-  const bool wide = p.beside || (p.finer == 0 && zone.inner != 0);
+  if (p.only_zone && zone.inner == 0) return;
+  const bool wide = p.beside || (p.wide != nullptr && p.finer == 0 && zone.inner != 0);
   if (p.beside && zone.outer == 0 && p.clouds.zone > 0) return;
   const PageView from = page_view(p.from.page_array);
   EACH(k, chunk.count) add_particle(p, zone, from, chunk.row, chunk.first + k, own, coarser);

@@ -16,6 +16,7 @@ pub const PARTICLES: &str = concat!(
     include_str!("drift.cu"),
     include_str!("records.cu"),
     include_str!("reductions.cu"),
+    include_str!("deep_part.cuh"),
     include_str!("deposit.cu"),
     include_str!("refinement.cu")
 );
@@ -337,6 +338,13 @@ pub struct DepositParameters {
     pub finer: i32,
     /// `true` if they are patches of the next coarser level.
     pub beside: bool,
+    /// `true` to deposit only what is not outside the boundary zone.
+    pub only_zone: bool,
+    /// Times of the two states of the next coarser level, minus particle time. A particle is outside the zone in proportion to
+    /// the weights of those states in which it is.
+    pub zone_times: [f64; 2],
+    /// Weight of the newer state in 2^-32.
+    pub newer: u32,
 }
 
 /// Parameters of `particles_pack_sums`: packs sums for other ranks.

@@ -10,6 +10,7 @@ use nestar_device::{Address, Item, device};
 pub const KICK_SOURCE: &str = concat!(
     include_str!("pages.cuh"),
     include_str!("boundary_zone.cuh"),
+    include_str!("deep_part.cuh"),
     include_str!("gather.cuh"),
     include_str!("kick.cu")
 );
@@ -36,6 +37,14 @@ pub fn items() -> Vec<&'static Item> {
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct KickParameters<R> {
+    /// `true` for particles outside the boundary zone of their level; otherwise the coarser level kicks those in the zone only.
+    pub deep: bool,
+    /// `true` to add the acceleration to the stored one; otherwise it replaces that.
+    pub add: bool,
+    /// Factor of the acceleration that is stored: 1, 0 or -1.
+    pub sign: f64,
+    /// `true` to gather the second vector field, if there are two.
+    pub second: bool,
     /// Particles.
     pub from: ParticleList,
     /// Accelerations on the particles' level or on the next coarser one.
@@ -55,8 +64,17 @@ pub struct KickParameters<R> {
     pub correct: bool,
     /// Times of the states minus the time of the particles.
     pub time_offsets: [f64; 2],
-    /// Inverse patch width of the coarser level.
+    /// Inverse width of the patches of the view.
     pub per_width: [f64; 3],
+    /// `true` to weight the acceleration with the part of the particle that is outside the boundary zone.
+    pub weighs: bool,
+    /// Longest displacement in patch widths, for the next three values as in
+    /// [`DepositParameters`](device::DepositParameters).
+    pub most: f64,
+    /// Times of the two states of the coarser level.
+    pub zone_times: [f64; 2],
+    /// Weight of the newer state in 2^-32.
+    pub newer: u32,
 }
 
 /// Parameters of `particles_advect`: sets the velocities of tracers to their mean over the step, by Heun's

@@ -1,4 +1,4 @@
-// Gathers forces and applies the closing kick, as in the host code. Include after gather.cuh.
+// Gathers forces and applies the closing kick, as in the host code. Include after deep_part.cuh and gather.cuh.
 
 namespace particles {
 
@@ -8,9 +8,10 @@ constexpr int BESIDE = 1;
 
 RS_FN void kick(const KickParameters& p, const PageView& of, i64 n, const REAL* v, const REAL* a) {
   RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
-    const REAL by = p.correct ? a[axis] - of.number(ACCELERATION + axis, n) : a[axis];
+    const REAL kept = p.correct || p.add ? of.number(ACCELERATION + axis, n) : REAL(0);
+    const REAL by = p.correct && !p.add ? a[axis] - kept : a[axis];
     of.number(VELOCITY + axis, n) = motion::kicked<REAL>(v[axis], by, (REAL)p.half);
-    of.number(ACCELERATION + axis, n) = a[axis];
+    of.number(ACCELERATION + axis, n) = p.add ? kept + (REAL)p.sign * a[axis] : p.sign == 0.0 ? REAL(0) : a[axis];
   }
 }
 
@@ -33,7 +34,7 @@ RS_FN PredictedPosition predict(const KickParameters& p, const PageView& of, i64
 
 // Returns whether the coarser level deposits the particle there with a cloud as wide as its cells.
 RS_FN bool has_coarse_cloud(const KickParameters& p, const BoundaryZone& zone, int row, const PredictedPosition& there) {
-  if (!p.parent) return true;
+  if (!p.parent || p.clouds.zone >= 2) return true;
   int cell[3];
   for (int axis = 0; axis < 3; ++axis) {
     const int side = side_of(p.from.tables, row, axis);
@@ -48,7 +49,11 @@ RS_FN void kick_from_coarser(const KickParameters& p, const BoundaryZone& zone, 
   const bool late = p.state == 2;
   const PredictedPosition now = predict(p, of, n, offset, late ? p.time_offsets[1] : p.time_offsets[0]);
   REAL a[3];
-  gather_any<AROUND>(p.clouds.width, block, now.offset, now.step, second, a);
+  // as in the deposit, clouds in cells of a coarser level are at least two cells wide
+  const bool snaps = p.parent && p.clouds.width < 2;
+  PredictedPosition centre = now;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) centre.offset[axis] = snaps ? cloud::centre(now.offset[axis], 60) : now.offset[axis];
+  gather_any<AROUND>(snaps ? 2 : p.clouds.width, block, centre.offset, centre.step, second, a);
   if (p.state == 1) {
     RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = a[axis];
     return;
@@ -72,7 +77,7 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
   SHARED BoundaryZone zone;
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
   launch::barrier();
-  if (p.parent && zone.inner == 0) return;
+  if (p.parent && !p.deep && zone.inner == 0) return;
   REAL* block = launch::shared<REAL>();
   const int centre = p.parent ? tables.parent[chunk.row] : chunk.row;
   if (p.state == 0) mesh::gather<BESIDE>(block, p.view, centre, mesh::Store<mesh::PATCH + 2 * BESIDE>());
@@ -92,18 +97,25 @@ KERNEL_BOUNDS(particles_kick, particles::KickParameters, 256, 4) {
     }
     const bool inner = is_inner(zone, cell);
     if (p.state == 0) {
-      if (inner) continue;
+      const u64 whole = (u64)1 << 32;
+      const u64 deep = p.weighs && zone.inner != 0 ? deep_part(p, zone, of, n, whole) : inner ? 0 : whole;
+      if (deep == 0) {
+        // the coarser level alone accelerates the particle
+        if (p.weighs) RS_UNROLL for (int axis = 0; axis < 3; ++axis) of.number(ACCELERATION + axis, n) = REAL(0);
+        continue;
+      }
       const int step[3] = {0, 0, 0};
       REAL a[3];
-      gather_any<BESIDE>(p.clouds.width, block, offset, step, p.clouds.zone > 0, a);
+      gather_any<BESIDE>(p.clouds.width, block, offset, step, p.second, a);
+      if (p.weighs) RS_UNROLL for (int axis = 0; axis < 3; ++axis) a[axis] *= (REAL)((double)deep / 4294967296.0);
       kick(p, of, n, v, a);
       continue;
     }
-    if (p.parent && !inner) continue;
+    if (p.parent && inner == p.deep) continue;
     if (p.parent) {
       RS_UNROLL for (int axis = 0; axis < 3; ++axis)
         offset[axis] = motion::in_parent(offset[axis], (unsigned)side_of(tables, chunk.row, axis));
     }
-    kick_from_coarser(p, zone, block, chunk.row, n, offset, v, p.clouds.zone > 0);
+    kick_from_coarser(p, zone, block, chunk.row, n, offset, v, p.second);
   }
 }

@@ -17,6 +17,7 @@ pub fn device_items() -> Vec<&'static Item> {
         cloud::HALF_CELL::ITEM,
         cloud::first_cell::ITEM,
         cloud::share::ITEM,
+        cloud::centre::ITEM,
         cloud::split::ITEM,
         cloud::half_of_square::ITEM,
         cloud::parts::ITEM,

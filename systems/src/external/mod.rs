@@ -10,7 +10,10 @@
 mod config;
 mod inputs;
 
-use crate::fields::{Acceleration, AccelerationRequested, External, ExternalState, Gas, GasModel};
+use crate::fields::{
+    Acceleration, AccelerationRequested, External, ExternalState, Gas, GasModel, PairAcceleration,
+    PairAccelerationRequested,
+};
 use crate::order::{Advance, Aligned, Ready, Split};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
@@ -18,7 +21,9 @@ pub use config::ExternalConfig;
 use inputs::ExternalInputs;
 use nestar_device::{Place, Real, device};
 use nestar_engine::comm::Reduce;
-use nestar_engine::data::{Component, DerivedInputs, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::data::{
+    Component, DerivedInputs, Field, FieldSpec, LevelRows, Prolong, Restrict,
+};
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::{AlignedLevels, Read, SystemNamed, Write};
 use nestar_engine::{Engine, Error, Plugin};
@@ -195,33 +200,66 @@ fn with_external_acceleration<R: Real>(u: ([R; 3], ExternalState<R>)) -> [R; 3] 
 
 /// Registers the systems that add the acceleration to the shared field, after those that evaluate the formulas.
 fn register_acceleration(sim: &mut Engine) {
-    sim.system_in(Ready::Recompute, add_initial_external_acceleration)
-        .after(SystemNamed(INITIAL.into()));
-    sim.system_in(Advance::Couple, add_external_acceleration);
-    sim.system_in(Aligned::Solve, add_external_acceleration_of_aligned_levels)
-        .after(SystemNamed(ON_NEW_PATCHES.into()));
+    register_acceleration_in::<Acceleration>(sim);
+    if sim.world.contains_resource::<PairAccelerationRequested>() {
+        register_acceleration_in::<PairAcceleration>(sim);
+    }
 }
 
-fn add_to_rows(rows: &mut LevelRows, outside: &Read<External>, field: &mut Write<Acceleration>) {
-    for triple in Acceleration::triples(field.own().components()) {
+fn register_acceleration_in<F: AccelerationField>(sim: &mut Engine) {
+    sim.system_in(Ready::Recompute, add_initial_external_acceleration::<F>)
+        .after(SystemNamed(INITIAL.into()));
+    sim.system_in(Advance::Couple, add_external_acceleration::<F>);
+    sim.system_in(
+        Aligned::Solve,
+        add_external_acceleration_of_aligned_levels::<F>,
+    )
+    .after(SystemNamed(ON_NEW_PATCHES.into()));
+}
+
+/// A field of accelerations, one vector or two.
+trait AccelerationField: Field {
+    /// `true` if all vectors contain the external acceleration, otherwise only the first one.
+    const IN_ALL: bool;
+}
+
+impl AccelerationField for Acceleration {
+    const IN_ALL: bool = true;
+}
+
+impl AccelerationField for PairAcceleration {
+    const IN_ALL: bool = false;
+}
+
+fn add_to_rows<F: AccelerationField>(
+    rows: &mut LevelRows,
+    outside: &Read<External>,
+    field: &mut Write<F>,
+) {
+    let components = if F::IN_ALL {
+        field.own().components()
+    } else {
+        3
+    };
+    for triple in Acceleration::triples(components) {
         rows.choose(triple);
         field.update::<with_external_acceleration>(rows, outside, &[]);
     }
 }
 
-fn add_external_acceleration(
+fn add_external_acceleration<F: AccelerationField>(
     mut rows: LevelRows,
     outside: Read<External>,
-    mut field: Write<Acceleration>,
+    mut field: Write<F>,
 ) {
     add_to_rows(&mut rows, &outside, &mut field);
 }
 
 /// Adds to all levels once their accelerations are set.
-fn add_initial_external_acceleration(
+fn add_initial_external_acceleration<F: AccelerationField>(
     mut rows: LevelRows,
     outside: Read<External>,
-    mut field: Write<Acceleration>,
+    mut field: Write<F>,
 ) {
     let finest = rows.finest();
     if rows.is_estimate() || rows.level() < finest {
@@ -233,11 +271,11 @@ fn add_initial_external_acceleration(
     }
 }
 
-fn add_external_acceleration_of_aligned_levels(
+fn add_external_acceleration_of_aligned_levels<F: AccelerationField>(
     mut rows: LevelRows,
     aligned: Res<AlignedLevels>,
     outside: Read<External>,
-    mut field: Write<Acceleration>,
+    mut field: Write<F>,
 ) {
     for level in aligned.levels() {
         rows.visit(level);

@@ -4,14 +4,21 @@ use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PoissonEquation, PotentialField, for_each_row};
 use super::own_potential::{solve_initial_own_potential, solve_own_potential_of_aligned_levels};
+use super::pair_potentials::{
+    solve_initial_inner_potential, solve_inner_potential_of_aligned_levels,
+};
 use super::surroundings::{FaceCondition, Surroundings};
 use super::systems::{Gravity, solve_aligned_levels, solve_initial_potential};
-use crate::fields::{Acceleration, Matter, OwnPotential, OwnPotentialRequested, Potential};
+use crate::fields::{
+    Acceleration, InnerPotential, Matter, OuterPotential, OwnPotential, OwnPotentialRequested,
+    PairAcceleration, PairAccelerationRequested, Potential,
+};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
+use nestar_device::Lane;
 use nestar_engine::comm::Comm;
-use nestar_engine::data::{LevelRows, Patches};
+use nestar_engine::data::{Field, LevelRows, Patches};
 use nestar_engine::mesh::PatchIndex;
 use nestar_engine::step::{AlignedLevels, Remarks, SystemOptions, Write};
 use nestar_engine::{Engine, Error, in_precision};
@@ -21,27 +28,84 @@ use std::ops::RangeInclusive;
 
 /// Registers the systems, after those that solve for the potential.
 pub(super) fn register(sim: &mut Engine) {
-    register_for::<Potential>(sim);
+    register_for::<Potential, Acceleration>(sim);
     if sim.world.contains_resource::<OwnPotentialRequested>() {
-        register_for::<OwnPotential>(sim);
+        register_for::<OwnPotential, Acceleration>(sim);
+    }
+    if sim.world.contains_resource::<PairAccelerationRequested>() {
+        register_for::<InnerPotential, PairAcceleration>(sim);
+        register_for::<OwnPotential, PairAcceleration>(sim);
+        register_for::<OuterPotential, PairAcceleration>(sim);
     }
 }
 
-fn register_for<P: PotentialField>(sim: &mut Engine) {
-    let mut initial = sim.system_in(Ready::Recompute, add_initial_acceleration::<P>);
+fn register_for<P: PotentialField, F: AccelerationBy<P>>(sim: &mut Engine) {
+    let mut initial = sim.system_in(Ready::Recompute, add_initial_acceleration::<P, F>);
     exchanges::<P>(
         initial
             .after(solve_initial_potential)
-            .after(solve_initial_own_potential),
+            .after(solve_initial_own_potential)
+            .after(solve_initial_inner_potential),
     );
-    let mut in_step = sim.system_in(Advance::Couple, add_acceleration::<P>);
+    let mut in_step = sim.system_in(Advance::Couple, add_acceleration::<P, F>);
     exchanges::<P>(&mut in_step);
-    let mut aligned = sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P>);
+    let mut aligned = sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P, F>);
     exchanges::<P>(
         aligned
             .after(solve_aligned_levels)
-            .after(solve_own_potential_of_aligned_levels),
+            .after(solve_own_potential_of_aligned_levels)
+            .after(solve_inner_potential_of_aligned_levels),
     );
+}
+
+/// A field of accelerations to which that by the potential `P` is added.
+pub(super) trait AccelerationBy<P: PotentialField>: Field {
+    /// First of the three components.
+    const FIRST: usize;
+    /// Factor of the acceleration.
+    const FACTOR: f64;
+
+    /// Returns `true` if the potential exists on a level.
+    fn exists_on(_level: usize, _finest: usize) -> bool {
+        true
+    }
+}
+
+impl AccelerationBy<Potential> for Acceleration {
+    const FIRST: usize = 0;
+    const FACTOR: f64 = 1.0;
+}
+
+impl AccelerationBy<OwnPotential> for Acceleration {
+    const FIRST: usize = 3;
+    const FACTOR: f64 = 1.0;
+}
+
+impl AccelerationBy<InnerPotential> for PairAcceleration {
+    const FIRST: usize = 0;
+    const FACTOR: f64 = 1.0;
+
+    fn exists_on(level: usize, _: usize) -> bool {
+        level > 0
+    }
+}
+
+impl AccelerationBy<OwnPotential> for PairAcceleration {
+    const FIRST: usize = 3;
+    const FACTOR: f64 = 1.0;
+
+    fn exists_on(level: usize, finest: usize) -> bool {
+        level < finest
+    }
+}
+
+impl AccelerationBy<OuterPotential> for PairAcceleration {
+    const FIRST: usize = 3;
+    const FACTOR: f64 = -1.0;
+
+    fn exists_on(level: usize, finest: usize) -> bool {
+        level < finest
+    }
 }
 
 fn exchanges<P: PotentialField>(system: &mut SystemOptions) {
@@ -53,19 +117,19 @@ fn exchanges<P: PotentialField>(system: &mut SystemOptions) {
 
 /// Data of the systems.
 #[derive(SystemParam)]
-pub(super) struct GravityAcceleration<'w, 's, P: PotentialField> {
+pub(super) struct GravityAcceleration<'w, 's, P: PotentialField, F: Field> {
     rows: LevelRows<'w, 's>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, PoissonEquation>,
-    exterior_potential: Res<'w, ExteriorPotential<P>>,
+    exterior_potential: Res<'w, ExteriorPotential<<P as PotentialField>::Exterior>>,
     solver: Res<'w, DeviceSolver>,
     potential: Write<'w, 's, P, REACH>,
     matter: Write<'w, 's, Matter, REACH>,
-    acceleration: Write<'w, 's, Acceleration>,
+    acceleration: Write<'w, 's, F>,
     ranks: Comm<'w>,
 }
 
-impl<P: PotentialField> GravityAcceleration<'_, '_, P> {
+impl<P: PotentialField, F: AccelerationBy<P>> GravityAcceleration<'_, '_, P, F> {
     /// Returns the equation that slopes use beside finer levels; the own potential of a level has no finer levels.
     fn equation(&self) -> PoissonEquation {
         match P::USES_TAU {
@@ -73,22 +137,23 @@ impl<P: PotentialField> GravityAcceleration<'_, '_, P> {
             false => PoissonEquation {
                 coefficient: 0.0,
                 mean: 0.0,
+                outer_mean: 0.0,
             },
         }
     }
 
     /// Adds the acceleration on a level by its present potential.
     fn add(&mut self, level: usize) -> Result<(), Error> {
+        if !F::exists_on(level, self.rows.finest()) {
+            return Ok(());
+        }
         self.potential.refresh_on(&mut self.ranks, level)?;
         self.matter.refresh_on(&mut self.ranks, level)?;
         let equation = self.equation();
         let potential = self.potential.get_on(level, REACH)?;
         let matter = self.matter.get_on(level, REACH)?;
         let out = self.acceleration.change_on(level);
-        let (first, fourth) = (
-            if P::USES_TAU { 0 } else { 3 },
-            self.gravity.config.order == 4,
-        );
+        let (first, fourth) = (F::FIRST, self.gravity.config.order == 4);
         if let Some(kernels) = &self.solver.kernels {
             let given = AccelerationParameters {
                 slope: device_slopes(
@@ -102,6 +167,7 @@ impl<P: PotentialField> GravityAcceleration<'_, '_, P> {
                 out: out.device().bank(out.banks()[0]).into(),
                 components: out.components() as i32,
                 first: first as i32,
+                factor: F::FACTOR,
             };
             let rows = given.slope.count as usize;
             kernels
@@ -110,10 +176,10 @@ impl<P: PotentialField> GravityAcceleration<'_, '_, P> {
             return kernels.launch(&kernels.accelerate, rows, &given);
         }
         in_precision!(out.precision(), R => {
-            let slopes = host_slopes::<R, P>(&potential, &matter, &self.exterior_potential, equation);
+            let slopes = host_slopes::<R, P, P::Exterior>(&potential, &matter, &self.exterior_potential, equation);
             let rows = out.present::<R>();
             // SAFETY: distinct rows.
-            for_each_row(out.rows(), |row| unsafe { gravity::accelerate(&slopes, &rows, row, first, fourth) });
+            for_each_row(out.rows(), |row| unsafe { gravity::accelerate(&slopes, &rows, row, (first, R::lit(F::FACTOR)), fourth) });
         });
         Ok(())
     }
@@ -124,24 +190,24 @@ impl<P: PotentialField> GravityAcceleration<'_, '_, P> {
 }
 
 /// Adds the acceleration at the end of the step of a level.
-pub(super) fn add_acceleration<P: PotentialField>(
-    mut gravity: GravityAcceleration<P>,
+pub(super) fn add_acceleration<P: PotentialField, F: AccelerationBy<P>>(
+    mut gravity: GravityAcceleration<P, F>,
 ) -> Result<(), Error> {
     let level = gravity.rows.level();
     gravity.add(level)
 }
 
 /// Adds the acceleration on all aligned levels, which may have new patches.
-fn add_acceleration_on_aligned_levels<P: PotentialField>(
-    mut gravity: GravityAcceleration<P>,
+fn add_acceleration_on_aligned_levels<P: PotentialField, F: AccelerationBy<P>>(
+    mut gravity: GravityAcceleration<P, F>,
     aligned: Res<AlignedLevels>,
 ) -> Result<(), Error> {
     gravity.add_on(aligned.coarsest..=aligned.finest.max(aligned.coarsest))
 }
 
 /// Adds the acceleration on all levels before the first step, once their potential is known.
-fn add_initial_acceleration<P: PotentialField>(
-    mut gravity: GravityAcceleration<P>,
+fn add_initial_acceleration<P: PotentialField, F: AccelerationBy<P>>(
+    mut gravity: GravityAcceleration<P, F>,
 ) -> Result<(), Error> {
     let finest = gravity.rows.finest();
     match gravity.rows.is_estimate() || gravity.rows.level() < finest {
@@ -162,8 +228,11 @@ const REMARK: &str = "[gravity] finer levels touch the boundary of an isolated d
 pub(super) fn register_boundary_check(sim: &mut Engine, surroundings: Surroundings) {
     sim.world.insert_resource(surroundings);
     sim.system_in(Ready::Recompute, warn_of_levels_at_boundary)
-        .after(add_initial_acceleration::<Potential>)
-        .after(add_initial_acceleration::<OwnPotential>);
+        .after(add_initial_acceleration::<Potential, Acceleration>)
+        .after(add_initial_acceleration::<OwnPotential, Acceleration>)
+        .after(add_initial_acceleration::<InnerPotential, PairAcceleration>)
+        .after(add_initial_acceleration::<OwnPotential, PairAcceleration>)
+        .after(add_initial_acceleration::<OuterPotential, PairAcceleration>);
 }
 
 /// Warns if level 1 touches an isolated face; otherwise no finer level does.

@@ -6,7 +6,10 @@ use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::GasKick;
 use super::level_solver::{DeviceSolver, PendingEnergy, for_each_row};
 use super::solver_field;
-use crate::fields::{MassFlux, OwnPotential, Potential};
+use crate::fields::{
+    Acceleration, InnerPotential, MassFlux, OuterPotential, OwnPotential, PairAcceleration,
+    Potential,
+};
 use crate::order::{Advance, Split};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -37,8 +40,11 @@ pub(super) fn register_flux_work(sim: &mut Engine) -> Result<(), Error> {
     // first with the potential before the step, then with the potential after it
     sim.system_in(Advance::Predict, add_work_before_step);
     sim.system_in(Advance::Couple, add_work_after_step)
-        .after(add_acceleration::<Potential>)
-        .after(add_acceleration::<OwnPotential>);
+        .after(add_acceleration::<Potential, Acceleration>)
+        .after(add_acceleration::<OwnPotential, Acceleration>)
+        .after(add_acceleration::<InnerPotential, PairAcceleration>)
+        .after(add_acceleration::<OwnPotential, PairAcceleration>)
+        .after(add_acceleration::<OuterPotential, PairAcceleration>);
     Ok(())
 }
 

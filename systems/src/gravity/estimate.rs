@@ -21,6 +21,8 @@ pub(super) struct ExchangeEstimate {
     pub cycle_settings: CycleSettings,
     /// `true` if levels with finer ones also solve for their own potential.
     pub own: bool,
+    /// `true` if levels with coarser or finer ones also solve for the potentials of pairs.
+    pub pairs: bool,
     pub two_way: bool,
     /// Relaxation sweeps at synchronisation points.
     pub aligned: usize,
@@ -34,13 +36,14 @@ impl ExchangeEstimate {
     pub fn of(
         config: &GravityConfig,
         cycle_settings: CycleSettings,
-        own: bool,
+        (own, pairs): (bool, bool),
         domain: &Domain,
         surroundings: Surroundings,
     ) -> Self {
         Self {
             cycle_settings,
             own,
+            pairs,
             two_way: config.coupling == Coupling::TwoWay,
             aligned: config.sweeps_aligned,
             root: (config.root == RootMethod::Multigrid).then_some(domain.cells(0)),
@@ -57,7 +60,10 @@ impl ExchangeEstimate {
         let mut waits: Vec<ExtraTraffic> = self.exchanges(shape).into_iter().map(wait).collect();
         if self.root.is_none() {
             // the root level with padding and mirror images, in its step and at synchronisation
-            let solves = 1.0 + f64::from(u8::from(self.two_way && shape.patches.len() > 1));
+            let has_finer = shape.patches.len() > 1;
+            // own and outer potentials of pairs
+            let of_pairs = if has_finer && self.pairs { 4.0 } else { 0.0 };
+            let solves = 1.0 + f64::from(u8::from(self.two_way && has_finer)) + of_pairs;
             waits[0].host_bytes =
                 solves * self.box_size * NUMBER * (shape.patches[0] * CELLS) as f64;
         }
@@ -76,13 +82,25 @@ impl ExchangeEstimate {
         for level in 0..levels {
             let CycleSettings { cycles, sweeps } = self.cycle_settings;
             let steps = shape.steps[level] as usize;
-            let potentials = 1 + usize::from(self.own && self.two_way && level + 1 < levels);
+            let has_finer = level + 1 < levels;
+            let pairs = usize::from(has_finer) + usize::from(level > 0);
+            let potentials = 1
+                + usize::from(self.own && self.two_way && has_finer)
+                + if self.pairs { pairs } else { 0 };
             sums[level] += potentials
                 * steps
                 * match level {
                     0 => self.root(STEP_RESIDUAL),
                     _ => cycles * cycle(sweeps, shape.patches[level]),
                 };
+            if self.pairs {
+                sums[level] += (potentials - 1)
+                    * steps
+                    * match level {
+                        0 => self.root(ALIGNED_RESIDUAL),
+                        _ => cycle(self.aligned, shape.patches[level]),
+                    };
+            }
             if !self.two_way {
                 continue;
             }
@@ -135,6 +153,7 @@ mod tests {
                 sweeps: 1,
             },
             own: false,
+            pairs: false,
             two_way: true,
             aligned: 2,
             root: None,

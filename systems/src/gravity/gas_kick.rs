@@ -20,10 +20,10 @@ use nestar_kernels::multigrid::ghost_values::PotentialSlopes;
 pub(super) const REACH: usize = 2;
 
 /// Returns the slopes of the current level on the host.
-pub(super) fn host_slopes<'a, R: Element, P: Field>(
+pub(super) fn host_slopes<'a, R: Element, P: Field, E: Field>(
     potential: &FieldView<'a, P>,
     matter: &FieldView<'a, Matter>,
-    exterior_potential: &'a ExteriorPotential<P>,
+    exterior_potential: &'a ExteriorPotential<E>,
     equation: PoissonEquation,
 ) -> PotentialSlopes<'a, R> {
     let place = potential.place();
@@ -37,11 +37,11 @@ pub(super) fn host_slopes<'a, R: Element, P: Field>(
 }
 
 /// Returns the slopes of the current level for a device.
-pub(super) fn device_slopes<P: Field>(
+pub(super) fn device_slopes<P: Field, E: Field>(
     potential: &FieldView<P>,
     matter: &FieldView<Matter>,
     gravity: &Gravity,
-    exterior_potential: &ExteriorPotential<P>,
+    exterior_potential: &ExteriorPotential<E>,
     equation: PoissonEquation,
     largest: u64,
 ) -> SlopeParameters<Number> {
@@ -118,7 +118,7 @@ impl GasKick<'_, '_> {
             return kernels.launch(&kernels.kick, rows, &given);
         }
         in_precision!(gas.precision(), R => {
-            let slopes = host_slopes::<R, _>(&potential, &matter, exterior, equation);
+            let slopes = host_slopes::<R, _, _>(&potential, &matter, exterior, equation);
             let settings = KickSettings { fourth: gravity.config.order == 4, dt: R::lit(dt), internal };
             let rows = gas.present::<R>();
             let stage = match stage {
@@ -162,7 +162,7 @@ pub(super) fn limit_by_gravity(
         ))?
     } else {
         in_precision!(potential.precision(), R => {
-            let slopes = host_slopes::<R, _>(&potential, &matter, &exterior_potential, *equation);
+            let slopes = host_slopes::<R, _, _>(&potential, &matter, &exterior_potential, *equation);
             let rates = parallel::map(potential.rows(), |&row| gravity::largest_rate(&slopes, row, fourth));
             rates.into_iter().fold(0.0, |a, b| if a >= b || a.is_nan() { a } else { b })
         })

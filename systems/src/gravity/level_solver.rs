@@ -2,7 +2,9 @@
 
 use super::exterior_potential::ExteriorPotential;
 use super::kernels::GravityKernels;
-use crate::fields::{Matter, OwnPotential, Potential};
+use crate::fields::{
+    InnerMatter, InnerPotential, Matter, OuterMatter, OuterPotential, OwnPotential, Potential,
+};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::{StaticSystemParam, SystemParam, SystemParamItem};
 use nestar_device::{Address, Number};
@@ -61,6 +63,8 @@ pub(super) struct PoissonEquation {
     pub coefficient: f64,
     /// Mean density of a domain without isolated faces; otherwise 0.
     pub mean: f64,
+    /// The same for [`OuterMatter`].
+    pub outer_mean: f64,
 }
 
 impl PoissonEquation {
@@ -108,7 +112,7 @@ pub struct LevelSolver<'w, 's, P: PotentialField = Potential> {
     /// The potential.
     pub potential: Write<'w, 's, P, 2>,
     /// The density.
-    pub matter: Read<'w, 's, Matter>,
+    pub matter: Read<'w, 's, <P as PotentialField>::Source>,
     /// Coefficient and mean of the right-hand side.
     pub(super) equation: Res<'w, PoissonEquation>,
     /// Fine-grid correction, if [`PotentialField::USES_TAU`].
@@ -142,6 +146,14 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         self.potential.own_on(level).rows()
     }
 
+    /// Returns the equation of the field.
+    pub(super) fn equation(&self) -> PoissonEquation {
+        PoissonEquation {
+            mean: P::mean(&self.equation),
+            ..*self.equation
+        }
+    }
+
     /// Returns the fine-grid correction of a level, if it is used.
     pub(super) fn tau_of(&self, level: usize) -> Option<FieldView<'_, FineCorrection>> {
         P::USES_TAU.then(|| self.tau.own_on(level))
@@ -162,7 +174,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         Ok(LevelGrid {
             view: self.with_border(level, view.ghosts::<R>())?,
             exterior: self.exterior(level, view.weights_on(0)[1]),
-            source: self.equation.on_host(&self.matter.own_on(level)),
+            source: self.equation().on_host(&self.matter.own_on(level)),
             tau: self.tau_of(level).map(|tau| tau.present::<R>()),
             weights: weights(self.width(level), 1.0).map(R::lit),
         })
@@ -186,7 +198,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         Ok(device::LevelParameters {
             view: self.with_border_on_device(level, view.on_device())?,
             exterior: self.exterior_on_device(level, view.weights_on(0)[1]),
-            source: self.equation.on_device(&self.matter.own_on(level)),
+            source: self.equation().on_device(&self.matter.own_on(level)),
             tau: self
                 .tau_of(level)
                 .map_or(Address::NONE, |tau| bank_of(&tau)),
@@ -452,24 +464,38 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
 pub trait PotentialField: Field {
     /// `true` if the fine-grid correction is part of the right-hand side.
     const USES_TAU: bool;
+    /// Density of the source.
+    type Source: Field;
+    /// Potential of the coarser level that gives the boundary values.
+    type Border: Field;
+    /// Potential whose values around an isolated domain are those of the field.
+    type Exterior: Field;
     /// Source of boundary values if not the field itself: `()` or [`CoarserPotential`].
     type CoarserPotential: SystemParam + 'static;
 
     /// Returns the source of boundary values from the system parameter.
     fn coarser<'a, 'w, 's>(
         given: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
-    ) -> Option<&'a CoarserPotential<'w, 's>>;
+    ) -> Option<&'a CoarserPotential<'w, 's, Self::Border>>;
+
+    /// Returns the mean density of the source in a periodic domain.
+    fn mean(equation: &PoissonEquation) -> f64 {
+        equation.mean
+    }
 }
 
-/// Potential of all levels together.
+/// Potential of the coarser level, and that around the domain.
 #[derive(SystemParam)]
-pub struct CoarserPotential<'w, 's> {
-    pub(super) potential: Read<'w, 's, Potential, 2>,
-    pub(super) exterior_potential: Res<'w, ExteriorPotential>,
+pub struct CoarserPotential<'w, 's, P: Field = Potential> {
+    pub(super) potential: Read<'w, 's, P, 2>,
+    pub(super) exterior_potential: Res<'w, ExteriorPotential<P>>,
 }
 
 impl PotentialField for Potential {
     const USES_TAU: bool = true;
+    type Source = Matter;
+    type Border = Self;
+    type Exterior = Self;
     type CoarserPotential = ();
 
     fn coarser<'w, 's>((): &()) -> Option<&CoarserPotential<'w, 's>> {
@@ -479,11 +505,48 @@ impl PotentialField for Potential {
 
 impl PotentialField for OwnPotential {
     const USES_TAU: bool = false;
+    type Source = Matter;
+    type Border = Potential;
+    type Exterior = Self;
     type CoarserPotential = CoarserPotential<'static, 'static>;
 
     fn coarser<'a, 'w, 's>(
         given: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
     ) -> Option<&'a CoarserPotential<'w, 's>> {
         Some(given)
+    }
+}
+
+impl PotentialField for OuterPotential {
+    const USES_TAU: bool = false;
+    type Source = OuterMatter;
+    type Border = Self;
+    type Exterior = Self;
+    type CoarserPotential = ();
+
+    fn coarser<'w, 's>((): &()) -> Option<&CoarserPotential<'w, 's, Self>> {
+        None
+    }
+
+    fn mean(equation: &PoissonEquation) -> f64 {
+        equation.outer_mean
+    }
+}
+
+impl PotentialField for InnerPotential {
+    const USES_TAU: bool = false;
+    type Source = InnerMatter;
+    type Border = OuterPotential;
+    type Exterior = OuterPotential;
+    type CoarserPotential = CoarserPotential<'static, 'static, OuterPotential>;
+
+    fn coarser<'a, 'w, 's>(
+        given: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
+    ) -> Option<&'a CoarserPotential<'w, 's, OuterPotential>> {
+        Some(given)
+    }
+
+    fn mean(equation: &PoissonEquation) -> f64 {
+        equation.outer_mean
     }
 }

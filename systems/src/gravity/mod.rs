@@ -19,6 +19,7 @@ mod kernels;
 mod level_solver;
 mod multipole;
 mod own_potential;
+mod pair_potentials;
 mod root_choice;
 pub mod root_fft;
 mod root_level;
@@ -37,7 +38,7 @@ pub use exterior_potential::ExteriorPotential;
 use crate::declare::Declare;
 use crate::fields::{
     AccelerationMirrored, AccelerationRequested, GasModel, GravitationalConstant, MassFlux,
-    OwnPotentialRequested, Potential,
+    OwnPotentialRequested, PairAccelerationRequested, Potential,
 };
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;
@@ -167,11 +168,14 @@ impl Plugin for SelfGravity {
         sim.world.insert_resource(PoissonEquation {
             coefficient: 4.0 * PI * config.constant,
             mean: 0.0,
+            outer_mean: 0.0,
         });
         let cycle_settings =
             config.cycle_settings(sim.world.contains_resource::<AccelerationRequested>());
         let own = sim.world.contains_resource::<OwnPotentialRequested>();
-        let effects = ExchangeEstimate::of(&config, cycle_settings, own, &domain, surroundings);
+        let pairs = sim.world.contains_resource::<PairAccelerationRequested>();
+        let effects =
+            ExchangeEstimate::of(&config, cycle_settings, (own, pairs), &domain, surroundings);
         sim.declare_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
             cycle_settings,
@@ -196,6 +200,9 @@ fn register_couplings(
 ) -> Result<(), Error> {
     if sim.world.contains_resource::<OwnPotentialRequested>() {
         own_potential::register(sim, surroundings)?;
+    }
+    if sim.world.contains_resource::<PairAccelerationRequested>() {
+        pair_potentials::register(sim, surroundings)?;
     }
     if sim.world.contains_resource::<AccelerationRequested>() {
         acceleration::register(sim);

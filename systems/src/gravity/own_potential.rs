@@ -85,7 +85,7 @@ impl OwnPotentialSolver<'_, '_> {
 }
 
 /// Solves for the own potential at the end of the step of a level.
-fn solve_own_potential(
+pub(super) fn solve_own_potential(
     mut own: OwnPotentialSolver,
     clock: Res<LevelClock>,
     levels: Res<Levels>,
@@ -103,16 +103,20 @@ fn solve_own_potential(
 pub(super) fn solve_own_potential_of_aligned_levels(
     mut own: OwnPotentialSolver,
     aligned: Res<AlignedLevels>,
+    levels: Res<Levels>,
 ) -> Result<(), Error> {
     let coarsest = aligned.coarsest;
     for level in coarsest..=aligned.finest.max(coarsest) {
         if !own.differs(level) {
             own.copy_from_potential(level)?;
-        } else if level > coarsest {
-            // the fine-grid correction of the coarser level has changed
-            let sweeps = own.gravity.config.sweeps_aligned;
-            own.grids.cycle(level, sweeps, None)?;
+            continue;
         }
+        let OwnPotentialSolver {
+            grids,
+            gravity,
+            ranks,
+        } = &mut own;
+        grids.solve_aligned(level, &levels, gravity, ranks)?;
     }
     Ok(())
 }

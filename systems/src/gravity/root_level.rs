@@ -50,7 +50,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
 
     /// Solves the root level for its present right-hand side: directly, or by at least `least` cycles from the present
     /// potential.
-    fn solve_root(&mut self, root: &Root, least: usize) -> Result<(), Error> {
+    pub(super) fn solve_root(&mut self, root: &Root, least: usize) -> Result<(), Error> {
         let residual = match root.solver {
             RootMethods::Fft(solver) => {
                 self.transform_root(solver, root.ranks)?;
@@ -87,7 +87,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         let rows = matter.rows().to_vec();
         let patches: Vec<[i32; 3]> = rows.iter().map(|&row| matter.index(row)).collect();
         in_precision!(matter.precision(), R => {
-            let PoissonEquation { coefficient, mean } = *self.equation;
+            let PoissonEquation { coefficient, mean, .. } = self.equation();
             let (coefficient, mean) = (R::lit(coefficient), R::lit(mean));
             let matter = matter.host::<R>(&rows)?;
             let of_level = |density: &R| source_of(*density, coefficient, mean);
@@ -281,7 +281,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         let kernels = self.solver.kernels.as_ref();
         let summed = RootSums {
             of: self.matter.own_on(0),
-            equation: *self.equation,
+            equation: self.equation(),
             tau: self.tau_of(0),
             order,
             half: root.half,
@@ -302,7 +302,9 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         let kernels = self.solver.kernels.as_ref();
         let mut summed = RootSums::plain(self.potential.own_on(0));
         summed.equation.mean = summed.mean(ranks, kernels)?;
-        let PoissonEquation { coefficient, mean } = summed.equation;
+        let PoissonEquation {
+            coefficient, mean, ..
+        } = summed.equation;
         if let Some(kernels) = kernels {
             kernels.root.shift(&summed.on_device(0.0))?;
         } else {
@@ -422,6 +424,7 @@ impl<'a, F: Field> RootSums<'a, F> {
         let equation = PoissonEquation {
             coefficient: 1.0,
             mean: 0.0,
+            outer_mean: 0.0,
         };
         Self {
             of,

@@ -14,7 +14,10 @@ use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PendingEnergy, PoissonEquation, for_each_row};
 use super::systems::Gravity;
 use super::{energy_by_flux, solver_field};
-use crate::fields::{Gas, GasModel, Matter, OwnPotential, Potential};
+use crate::fields::{
+    Acceleration, Gas, GasModel, InnerPotential, Matter, OuterPotential, OwnPotential,
+    PairAcceleration, Potential,
+};
 use crate::order::{Advance, Ready, Split, Synchronise};
 use crate::register::MatterSources;
 use bevy_ecs::prelude::*;
@@ -89,8 +92,11 @@ pub(super) fn register(sim: &mut Engine, energy: GravityEnergy) -> Result<(), Er
     sim.system_in(Ready::Recompute, refuse_other_matter);
     sim.system_in(Advance::Predict, add_stress_before_step);
     sim.system_in(Advance::Couple, add_stress_after_step)
-        .after(add_acceleration::<Potential>)
-        .after(add_acceleration::<OwnPotential>);
+        .after(add_acceleration::<Potential, Acceleration>)
+        .after(add_acceleration::<OwnPotential, Acceleration>)
+        .after(add_acceleration::<InnerPotential, PairAcceleration>)
+        .after(add_acceleration::<OwnPotential, PairAcceleration>)
+        .after(add_acceleration::<OuterPotential, PairAcceleration>);
     match energy {
         GravityEnergy::Fluxes => {
             energy_by_flux::register_flux_work(sim)?;
@@ -184,7 +190,7 @@ impl ImpulsePredictor<'_, '_> {
             return kernels.launch(&own.predict_impulse, rows, &given);
         }
         in_precision!(gas.precision(), R => {
-            let slopes = host_slopes::<R, _>(&potential, &matter, &self.exterior_potential, *self.equation);
+            let slopes = host_slopes::<R, _, _>(&potential, &matter, &self.exterior_potential, *self.equation);
             let rows = impulse_rows::<R>(&gas, &impulse, pending_energy);
             let (fourth, dt) = (self.gravity.config.order == 4, R::lit(dt));
             // SAFETY: distinct rows.
@@ -222,7 +228,9 @@ fn add_stress_after_step(mut flux: StressFlux) -> Result<(), Error> {
 impl StressFlux<'_, '_> {
     /// Returns the factor of stresses for half a step, and the contribution of the mean density.
     fn scale_and_mean_source(&self) -> (f64, f64) {
-        let PoissonEquation { coefficient, mean } = *self.equation;
+        let PoissonEquation {
+            coefficient, mean, ..
+        } = *self.equation;
         let scale = if coefficient > 0.0 {
             0.5 / coefficient
         } else {
@@ -268,7 +276,7 @@ impl StressFlux<'_, '_> {
         }
         in_precision!(impulse.precision(), R => {
             let stresses = Stresses {
-                slopes: host_slopes::<R, _>(&potential, &matter, &self.exterior_potential, *self.equation),
+                slopes: host_slopes::<R, _, _>(&potential, &matter, &self.exterior_potential, *self.equation),
                 inverse: width.map(|w| R::lit(1.0 / w)),
                 mean_source: R::lit(mean_source),
                 scale: R::lit(scale),

@@ -22,6 +22,9 @@ pub(super) enum FaceCondition {
 pub(super) struct Surroundings([[FaceCondition; 2]; 3]);
 
 impl Surroundings {
+    /// A domain that is periodic along all axes, with no values around it.
+    pub const PERIODIC: Self = Self([[FaceCondition::Periodic; 2]; 3]);
+
     /// Returns the conditions that a deck asks for.
     ///
     /// # Errors
@@ -36,7 +39,7 @@ impl Surroundings {
             GravityBoundary::Isolated if periodic.contains(&true) => {
                 refused("\"isolated\" needs faces of the domain that are not periodic")
             }
-            GravityBoundary::Periodic => Ok(Self([[FaceCondition::Periodic; 2]; 3])),
+            GravityBoundary::Periodic => Ok(Self::PERIODIC),
             GravityBoundary::Isolated => Ok(Self([[FaceCondition::Isolated; 2]; 3])),
             GravityBoundary::Auto => {
                 let found = Self::of_domain(sim);

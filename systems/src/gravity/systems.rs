@@ -72,6 +72,29 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None))
     }
 
+    /// Solves an aligned level without the fine-grid correction, in full after a change of the patches that determine its source
+    /// or its border.
+    pub(super) fn solve_aligned(
+        &mut self,
+        level: usize,
+        levels: &Levels,
+        gravity: &Gravity,
+        ranks: &Ranks,
+    ) -> Result<(), Error> {
+        let cycles = if has_changed(level, levels) {
+            INITIAL_CYCLES
+        } else {
+            1
+        };
+        let is_known = std::mem::replace(&mut self.exterior_potential.solved, true);
+        let (root, sweeps) = (gravity.root(ranks), gravity.config.sweeps_aligned);
+        match level {
+            0 if is_known => self.solve_root(&root, 0),
+            0 => self.solve_root_initially(&root),
+            _ => (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None)),
+        }
+    }
+
     /// Solves a level before the first step, unless its potential was restored.
     pub(super) fn solve_initially(
         &mut self,
@@ -87,6 +110,12 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             (_, false) => (0..INITIAL_CYCLES).try_for_each(|_| self.cycle(level, sweeps, None)),
         }
     }
+}
+
+/// Returns `true` if the patches that determine the source or the border of a level have just changed.
+pub(super) fn has_changed(level: usize, levels: &Levels) -> bool {
+    let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
+    is_fresh(level) || (level > 0 && is_fresh(level - 1))
 }
 
 /// Solves for the potential at the end of the step of a level.

@@ -14,6 +14,45 @@ pub struct BoundaryZone {
     inner: Vec<[i32; 3]>,
 }
 
+/// Particles that a kick includes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum KickPart {
+    /// All particles.
+    All,
+    /// All but those of [`KickPart::Deep`].
+    Others,
+    /// Particles outside the boundary zone of their level, on all levels but the root level, by
+    /// [`PairAcceleration`](crate::fields::PairAcceleration).
+    Deep,
+}
+
+/// Kicks, by what accelerates the particles and what they store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kick {
+    /// The whole acceleration, which is stored.
+    Whole,
+    /// The change of the stored acceleration: corrects an earlier kick.
+    Change,
+    /// The acceleration on the level of the particles at the end of its step, which is stored. In a boundary zone there is none.
+    Level,
+    /// The part of the coarser level at the start of its step, without which the acceleration is stored.
+    Start,
+    /// The part of the coarser level at the end of its step, with which the acceleration is stored.
+    End,
+}
+
+impl KickPart {
+    /// Returns `true` if the field on a level contributes to a kick of these particles.
+    #[must_use]
+    pub fn receives(self, kick: Kick, level: usize) -> bool {
+        match self {
+            Self::All => !matches!(kick, Kick::Start | Kick::End),
+            Self::Others => level == 0 || kick != Kick::Level,
+            Self::Deep => level > 0,
+        }
+    }
+}
+
 /// Returns `true` if a step along an axis leaves the domain.
 pub fn is_beyond(around: &[i32; 27], axis: usize, step: i32) -> bool {
     let mut destination = [0; 3];

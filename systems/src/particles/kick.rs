@@ -1,201 +1,35 @@
-//! Gathers forces at the end of a step with the cloud of the deposit, and applies the closing kick.
+//! Gathers forces with the cloud of the deposit, and applies the kicks of particles.
+//!
+//! A level kicks its particles at the end of its step; `drift.rs` applies the first kick by the stored acceleration. What pairs
+//! of particles feel by a coarser level (see `gravity/pair_potentials.rs`) kicks the particles of the finer level at the start
+//! and at the end of the step of the coarser level, so that both bodies of a pair are kicked at the same times.
 
 use super::Motion;
-use super::boundary_zone::{BoundaryZone, cell_of, is_beyond};
+use super::audit;
+use super::boundary_zone::{BoundaryZone, Kick, KickPart, cell_of};
+use super::deposit::{DeepParticles, DepositWeights, PredictedPositions, WIDE_CLOUD, WIDE_ZONE};
 use super::device::KickContext;
+use super::drift;
 use super::mass_quantum::MassQuantum;
 use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
 use super::species::{Species, SpeciesMap};
 use super::time_step::MaxMagnitudes;
-use crate::fields::Acceleration;
+use super::vector_window::{PageClouds, REACH, VectorWindow, reached};
+use crate::fields::{Acceleration, PairAcceleration};
+use crate::order::{Advance, Aligned, Ready, Synchronise};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::Lane;
 use nestar_engine::comm::Comm;
-use nestar_engine::data::LevelRows;
+use nestar_engine::data::{Field, LevelRows};
 use nestar_engine::device::DeviceError;
 use nestar_engine::device::parallel::PerThread;
 use nestar_engine::mesh::{LevelClock, Levels, Topology, parallel};
 use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
-use nestar_engine::{Error, in_precision};
+use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::PATCH;
-use nestar_kernels::particles::cloud::{first_cell, share, weights};
+use nestar_kernels::particles::cloud::centre;
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
-
-/// Ghost layers that clouds can reach, including particles predicted up to one cell outside their patch.
-pub const REACH: usize = 2;
-/// Cells of a block along an axis.
-const SIDE: usize = PATCH + 2 * REACH;
-/// Cells of a block.
-pub const BLOCK: usize = SIDE * SIDE * SIDE;
-
-/// Vectors (accelerations or velocities) in a patch and its ghost cells, `[component][z][y][x]`.
-pub struct VectorWindow<R> {
-    /// The values: one vector field, or two.
-    pub values: Vec<R>,
-    /// Time of the values minus time of the particles.
-    pub time_offset: R,
-}
-
-impl<R: ParticleReal> VectorWindow<R> {
-    /// Extrapolates the values linearly beyond the open faces of the domain. `around` lists the neighbours of the patch, and the
-    /// window has `L` ghost layers.
-    fn extrapolate<const L: usize>(&mut self, around: &[i32; 27], walls: [[bool; 2]; 3]) {
-        let side = PATCH + 2 * L;
-        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
-            for step in [-1_isize, 1] {
-                let is_wall = walls[axis][usize::from(step > 0)];
-                if is_wall || !is_beyond(around, axis, step as i32) {
-                    continue;
-                }
-                let last = if step < 0 { L } else { L + PATCH - 1 };
-                for n in (0..self.values.len()).filter(|n| n / stride % side == last) {
-                    let outwards = step * stride as isize;
-                    let at = self.values[n];
-                    let slope = at - self.values[n.wrapping_add_signed(-outwards)];
-                    for depth in 1..=L {
-                        let beyond = n.wrapping_add_signed(depth as isize * outwards);
-                        self.values[beyond] = at + R::lit(depth as f64) * slope;
-                    }
-                }
-            }
-        }
-    }
-
-    /// Returns the components of the first vector field, or of the second one if it is wanted and present. The window has `L`
-    /// ghost layers.
-    fn components<const L: usize>(&self, second: bool) -> &[R] {
-        let block = (PATCH + 2 * L).pow(3);
-        match second && self.values.len() > 3 * block {
-            true => &self.values[3 * block..],
-            false => &self.values,
-        }
-    }
-
-    /// Gathers a vector at an offset up to one cell outside the patch. The cloud is `W` cells wide; the block
-    /// has `L` ghost layers. `second` selects the second vector field where there are two.
-    #[inline(always)]
-    pub fn at<const W: usize, const L: usize>(
-        &self,
-        offset: [u64; 3],
-        step: [i32; 3],
-        second: bool,
-    ) -> [R; 3] {
-        let (side, cloud) = (PATCH + 2 * L, W as i32);
-        let (mut start, mut along) = (0, [[R::lit(0.0); 3]; 3]);
-        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
-            let cell = PATCH as i32 * step[axis] + first_cell(offset[axis], cloud) + L as i32;
-            start += cell.clamp(0, side as i32 - cloud) as usize * stride;
-            along[axis] = weights::<R>(share(offset[axis], cloud), cloud);
-        }
-        gather_cloud::<R, W, L>(self.components::<L>(second), start, along)
-    }
-}
-
-/// Sums vectors over the `W^3` cells of a cloud, weighted along each axis. The block has `L` ghost layers;
-/// `start` is the index of the first cell of the cloud.
-#[inline(always)]
-fn gather_cloud<R: ParticleReal, const W: usize, const L: usize>(
-    values: &[R],
-    start: usize,
-    along: [[R; 3]; 3],
-) -> [R; 3] {
-    let side = PATCH + 2 * L;
-    let mut sums = [R::lit(0.0); 3];
-    for (component, sum) in sums.iter_mut().enumerate() {
-        let cells = (W - 1) * (side * side + side) + W;
-        let values = &values[component * side * side * side + start..][..cells];
-        for k in 0..W {
-            let mut plane = R::lit(0.0);
-            for j in 0..W {
-                let line = &values[side * (j + side * k)..][..W];
-                let mut row = R::lit(0.0);
-                for i in 0..W {
-                    row += along[0][i] * line[i];
-                }
-                plane += along[1][j] * row;
-            }
-            *sum += along[2][k] * plane;
-        }
-    }
-    sums
-}
-
-/// Clouds of all particles of a page in a block with `L` ghost layers. Computed for the whole page so that
-/// the loops vectorise.
-pub struct PageClouds<R, const W: usize, const L: usize> {
-    start: [u32; PAGE],
-    /// Weights of the cells along each axis.
-    along: [[[R; PAGE]; W]; 3],
-}
-
-impl<R: ParticleReal, const W: usize, const L: usize> PageClouds<R, W, L> {
-    /// Computes the clouds of a page.
-    #[inline(always)]
-    pub fn of(page: &Page<R>) -> Self {
-        let (side, cloud) = ((PATCH + 2 * L) as u32, W as i32);
-        let (mut start, mut along) = ([0; PAGE], [[[R::lit(0.0); PAGE]; W]; 3]);
-        for (axis, stride) in [1, side, side * side].into_iter().enumerate() {
-            for n in 0..PAGE {
-                let offset = R::widen(page.offset[axis][n]);
-                start[n] += (first_cell(offset, cloud) + L as i32) as u32 * stride;
-                let weights = weights::<R>(share(offset, cloud), cloud);
-                for k in 0..W {
-                    along[axis][k][n] = weights[k];
-                }
-            }
-        }
-        Self { start, along }
-    }
-
-    /// Gathers a vector to particle `n`.
-    #[inline(always)]
-    pub fn gather_cloud(&self, values: &[R], n: usize) -> [R; 3] {
-        let mut along = [[R::lit(0.0); 3]; 3];
-        for axis in 0..3 {
-            for k in 0..W {
-                along[axis][k] = self.along[axis][k][n];
-            }
-        }
-        gather_cloud::<R, W, L>(values, self.start[n] as usize, along)
-    }
-}
-
-/// Masks of the 27 neighbour directions below, level with and above the patch, by axis.
-const BESIDE: [[u32; 3]; 3] = {
-    let mut masks = [[0; 3]; 3];
-    let mut d = 0;
-    while d < 27 {
-        masks[0][d % 3] |= 1 << d;
-        masks[1][d / 3 % 3] |= 1 << d;
-        masks[2][d / 9] |= 1 << d;
-        d += 1;
-    }
-    masks
-};
-
-/// Returns the neighbour directions (bits of 27) that the clouds of the first `count` particles of a page
-/// reach.
-#[inline(always)]
-pub fn reached<R: ParticleReal, const W: usize>(page: &Page<R>, count: usize) -> u32 {
-    let mut each = [0; PAGE];
-    for n in 0..PAGE {
-        each[n] = if n < count { u32::MAX } else { 0 };
-    }
-    for (axis, [below, beside, above]) in BESIDE.into_iter().enumerate() {
-        for n in 0..PAGE {
-            let first = first_cell(R::widen(page.offset[axis][n]), W as i32);
-            let below = if first < 0 { below } else { 0 };
-            let above = if first + W as i32 > PATCH as i32 {
-                above
-            } else {
-                0
-            };
-            each[n] &= below | beside | above;
-        }
-    }
-    each.into_iter().fold(0, |all, own| all | own)
-}
 
 /// Accelerations of the coarser level before and after its step, or only at the time of the particles.
 ///
@@ -212,11 +46,13 @@ struct CoarserStates<R> {
 
 impl<R: ParticleReal> CoarserStates<R> {
     /// Gathers the acceleration of a moving particle. `has_coarse_cloud` tells at which of its positions the
-    /// coarser level deposits the particle with a cloud of this width.
+    /// coarser level deposits the particle with a cloud of this width. `wide` tells that the particle is on the finer level; its
+    /// cloud is `W` cells wide there.
     fn at<const W: usize>(
         &self,
         offset: [u64; 3],
         velocity: [R; 3],
+        wide: bool,
         own: bool,
         has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
     ) -> [R; 3] {
@@ -226,7 +62,14 @@ impl<R: ParticleReal> CoarserStates<R> {
                 let by = velocity[axis] * (around.time_offset * self.per_width[axis]);
                 (there[axis], step[axis]) = moved(offset[axis], by.to_f64(), 64);
             }
-            let gathered = around.at::<W, REACH>(there, step, own);
+            let gathered = match wide && W < WIDE_CLOUD {
+                true => around.at::<WIDE_CLOUD, REACH>(
+                    there.map(|offset| centre(offset, 60)),
+                    step,
+                    own,
+                ),
+                false => around.at::<W, REACH>(there, step, own),
+            };
             (gathered, has_coarse_cloud(there, step))
         };
         match &self.states[..] {
@@ -247,27 +90,77 @@ fn cell_in_child(offset: [u64; 3], step: [i32; 3], sides: [u32; 3]) -> [i32; 3] 
     [0, 1, 2].map(|a| halves[a] + 2 * side * step[a] - side * sides[a] as i32)
 }
 
+/// Accelerations of a particle by the coarser level and by its own, which are added up.
+struct Parts<R> {
+    coarser: Option<[R; 3]>,
+    own: Option<[R; 3]>,
+    /// `true` outside the boundary zone.
+    is_deep: bool,
+}
+
+impl<R: ParticleReal> Parts<R> {
+    /// Kicks a particle along an axis and changes its stored acceleration.
+    fn apply(&self, axis: usize, kick: Kick, half: R, velocity: &mut R, stored: &mut R) {
+        let zero = R::lit(0.0);
+        let mut kept = if kick == Kick::Change { *stored } else { zero };
+        let mut sum = match kick {
+            Kick::Start | Kick::End if self.is_deep => *stored,
+            _ => zero,
+        };
+        let parts = [&self.coarser, &self.own].into_iter().flatten();
+        for (n, part) in parts.enumerate() {
+            *velocity = kicked(*velocity, part[axis] - kept, half);
+            kept = zero;
+            sum = match kick {
+                Kick::Start if self.is_deep => sum - part[axis],
+                Kick::Start => zero,
+                Kick::End if self.is_deep => sum + part[axis],
+                _ if n == 0 => part[axis],
+                _ => sum + part[axis],
+            };
+        }
+        *stored = sum;
+    }
+}
+
 /// Gathers forces and kicks the particles of a level.
-struct ClosingKick<'a, R: ParticleReal> {
+struct ClosingKick<'a, R: ParticleReal, F: Field> {
     topology: &'a Topology,
     motion: &'a Motion,
     /// Width of the coarse-fine boundary zone in coarse cells.
     zone: usize,
     /// `true` to gather the acceleration by the own potential of each level, if the field has it.
     own_potential: bool,
-    field: &'a FieldView<'a, Acceleration>,
+    part: KickPart,
+    field: &'a FieldView<'a, F>,
     /// Time of the closing kick.
     time: f64,
     /// Length of the kick: half the step.
     half: R,
-    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
-    correct: bool,
+    kick: Kick,
+    /// Weights of particles at the end of a step of their level.
+    deep: DeepParticles,
 }
 
-impl<R: ParticleReal> ClosingKick<'_, R> {
+impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
     /// Returns `true` if the coarser level is at another time and has nothing to correct.
     fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
-        self.correct && around.states.len() > 1
+        self.kick == Kick::Change && around.states.len() > 1
+    }
+
+    /// Returns the positions of particles at the times of the states of [`DeepParticles`].
+    fn zone_positions(&self) -> PredictedPositions<R> {
+        let width = self.topology.domain.cell_width(self.field.level());
+        let cells = PATCH as f64;
+        PredictedPositions {
+            dt: R::lit(0.0),
+            per_width: width.map(|width| R::lit(1.0 / (cells * width))),
+            most: 1.0 / cells,
+            weights: DepositWeights::Ones,
+            one: 1,
+            zone_times: self.deep.states.map(R::lit),
+            newer: self.deep.newer,
+        }
     }
 
     /// Reads the accelerations around a patch of the coarser level.
@@ -305,6 +198,9 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
         rows: &mut ParticlePages,
         own: &mut VectorWindow<R>,
     ) -> Result<(), DeviceError> {
+        if self.part != KickPart::All && self.field.level() > 0 {
+            return self.kick_part_of_leaf::<W>(columns, row, rows, own);
+        }
         let zone = BoundaryZone::of(self.topology, row, self.zone);
         let around = self.topology.neighbours(row);
         if !zone.has_inner() && around.iter().all(|&beside| beside >= 0) {
@@ -338,12 +234,116 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                 }
                 let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
                 let velocity = Page::vector(&page.velocity, n);
-                parent.at::<W>(wide, velocity, true, |offset, step| {
-                    zone.is_inner(cell_in_child(offset, step, sides))
+                parent.at::<W>(wide, velocity, true, true, |offset, step| {
+                    self.zone >= WIDE_ZONE || zone.is_inner(cell_in_child(offset, step, sides))
                 })
             }
         });
         Ok(())
+    }
+
+    /// Kicks the particles of an own leaf that are in the boundary zone, or those that are not.
+    fn kick_part_of_leaf<const W: usize>(
+        &self,
+        columns: ParticleColumns,
+        row: u32,
+        rows: &mut ParticlePages,
+        own: &mut VectorWindow<R>,
+    ) -> Result<(), DeviceError> {
+        let (deep, zone) = (
+            self.part == KickPart::Deep,
+            BoundaryZone::of(self.topology, row, self.zone),
+        );
+        if !deep && !zone.has_inner() {
+            return Ok(());
+        }
+        if self.kick == Kick::Level {
+            return self.kick_by_own_level::<W>(columns, row, rows, own);
+        }
+        let parent = self.topology.parent(row);
+        let parent = parent.map(|parent| self.coarser_states(parent));
+        let parent = parent.transpose()?;
+        // at another time, the coarser level has no part in the stored acceleration
+        let parent = parent.filter(|parent| !self.is_redundant(parent));
+        let has_own = deep && !matches!(self.kick, Kick::Start | Kick::End);
+        if has_own {
+            self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
+            own.extrapolate::<REACH>(self.topology.neighbours(row), self.motion.walls);
+        }
+        let sides = self.topology.index(row).map(|i| (i & 1) as u32);
+        let (own, parent, zone) = (&*own, parent.as_ref(), &zone);
+        let from_coarser = |page: &Page<R>, n, parent: &CoarserStates<R>| {
+            let offset = page.offset_of(n);
+            let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
+            let velocity = Page::vector(&page.velocity, n);
+            parent.at::<W>(wide, velocity, true, true, |_, _| true)
+        };
+        let own = |page: &Page<R>, n| own.at::<W, REACH>(page.offset_of(n), [0; 3], false);
+        self.kick_parts(columns, rows, |page, n| {
+            let is_deep = !zone.is_inner(cell_of(page.offset_of(n), [0; 3]));
+            let is_kicked = is_deep == deep && (has_own || parent.is_some());
+            is_kicked.then(|| Parts {
+                coarser: parent.map(|parent| from_coarser(page, n, parent)),
+                own: has_own.then(|| own(page, n)),
+                is_deep,
+            })
+        });
+        Ok(())
+    }
+
+    /// Kicks the particles of an own leaf by its level, with the weights that they have in the source of the potential.
+    fn kick_by_own_level<const W: usize>(
+        &self,
+        columns: ParticleColumns,
+        row: u32,
+        rows: &mut ParticlePages,
+        own: &mut VectorWindow<R>,
+    ) -> Result<(), DeviceError> {
+        self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
+        own.extrapolate::<REACH>(self.topology.neighbours(row), self.motion.walls);
+        let zone = BoundaryZone::of(self.topology, row, self.zone);
+        let (own, seen) = (&*own, self.zone_positions());
+        self.kick_parts(columns, rows, |page, n| {
+            let part = match zone.has_inner() {
+                true => seen.deep_part(page, n, &zone, 1 << 32),
+                false => 1 << 32,
+            };
+            let weight = R::lit(part as f64 / 4_294_967_296.0);
+            let weighted = || {
+                let a = own.at::<W, REACH>(page.offset_of(n), [0; 3], false);
+                a.map(|a| a * weight)
+            };
+            Some(Parts {
+                coarser: None,
+                own: (part > 0).then(weighted),
+                is_deep: part > 0,
+            })
+        });
+        Ok(())
+    }
+
+    /// Kicks those particles for which `gathered` returns accelerations, and caches the largest velocities.
+    fn kick_parts(
+        &self,
+        columns: ParticleColumns,
+        rows: &mut ParticlePages,
+        gathered: impl Fn(&Page<R>, usize) -> Option<Parts<R>>,
+    ) {
+        let mut largest = MaxMagnitudes::default();
+        for (page, count) in rows.pages::<R>(columns) {
+            for n in 0..count {
+                let Some(parts) = gathered(&page, n) else {
+                    continue;
+                };
+                for axis in 0..3 {
+                    let (velocity, stored) =
+                        (&mut page.velocity[axis][n], &mut page.acceleration[axis][n]);
+                    parts.apply(axis, self.kick, self.half, velocity, stored);
+                }
+            }
+            largest.include(&page, count);
+        }
+        rows.cache_largest(largest.sizes());
     }
 
     /// Kicks the particles that the level moves in a leaf of the coarser level.
@@ -358,24 +358,31 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
             return Ok(());
         }
         let around = &around;
-        self.kick(columns, rows, |_| {
-            move |page: &Page<R>, n| {
-                let offset = page.offset_of(n);
-                let velocity = Page::vector(&page.velocity, n);
-                around.at::<W>(offset, velocity, self.own_potential, |_, _| true)
-            }
-        });
+        let gathered = |page: &Page<R>, n| {
+            let (offset, velocity) = (page.offset_of(n), Page::vector(&page.velocity, n));
+            around.at::<W>(offset, velocity, false, self.own_potential, |_, _| true)
+        };
+        match self.part {
+            KickPart::All => self.kick(columns, rows, |_| gathered),
+            _ => self.kick_parts(columns, rows, |page, n| {
+                Some(Parts {
+                    coarser: Some(gathered(page, n)),
+                    own: None,
+                    is_deep: false,
+                })
+            }),
+        }
         Ok(())
     }
 
     /// Kicks particles page by page with the accelerations that `gathered` returns, and caches the largest
     /// velocities.
     #[inline(always)]
-    fn kick<F: Fn(&Page<R>, usize) -> [R; 3]>(
+    fn kick<G: Fn(&Page<R>, usize) -> [R; 3]>(
         &self,
         columns: ParticleColumns,
         rows: &mut ParticlePages,
-        gathered: impl Fn(&Page<R>) -> F,
+        gathered: impl Fn(&Page<R>) -> G,
     ) {
         let mut largest = MaxMagnitudes::default();
         for (page, count) in rows.pages::<R>(columns) {
@@ -389,7 +396,7 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
             // whole pages, so that the loops vectorise
             for (axis, a) in all.iter().enumerate() {
                 for n in 0..PAGE {
-                    let kept = if self.correct {
+                    let kept = if self.kick == Kick::Change {
                         page.acceleration[axis][n]
                     } else {
                         R::lit(0.0)
@@ -418,7 +425,9 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
                 true if here.count() > 0 => {
                     self.kick_leaf::<W>(columns, *row, here, &mut blocks.get())
                 }
-                false if fine.count() > 0 => self.kick_coarser_leaf::<W>(columns, *row, fine),
+                false if fine.count() > 0 && self.part != KickPart::Deep => {
+                    self.kick_coarser_leaf::<W>(columns, *row, fine)
+                }
                 _ => Ok(()),
             });
             let kicked: Result<(), DeviceError> = kicked.into_iter().collect();
@@ -429,39 +438,79 @@ impl<R: ParticleReal> ClosingKick<'_, R> {
     }
 }
 
+/// A field of accelerations.
+trait KickField: Field {
+    /// Particles that the field kicks if there is [`PairAcceleration`].
+    const PART: KickPart;
+}
+
+impl KickField for Acceleration {
+    const PART: KickPart = KickPart::Others;
+}
+
+impl KickField for PairAcceleration {
+    const PART: KickPart = KickPart::Deep;
+}
+
+/// Time and length of a kick.
+#[derive(Clone, Copy)]
+struct KickStep {
+    time: f64,
+    half: f64,
+    kick: Kick,
+    /// Weights of particles at the end of a step of their level.
+    deep: DeepParticles,
+}
+
 /// Kicks the particles of a species that a level moves, on the host or on a device.
-fn kick(
+fn kick<F: KickField>(
     species: &mut Species,
     topology: &Topology,
     motion: &Motion,
-    field: &FieldView<Acceleration>,
-    time: f64,
-    half: f64,
-    correct: bool,
+    field: &FieldView<F>,
+    step: KickStep,
 ) -> Result<(), DeviceError> {
     let (tables, zone) = (field.place().tables, motion.zone_of(species));
+    let part = match motion.has_pairs && zone > 0 {
+        true => F::PART,
+        false if F::PART == KickPart::Deep => return Ok(()),
+        false => KickPart::All,
+    };
+    let KickStep {
+        time,
+        half,
+        kick,
+        deep,
+    } = step;
+    if !part.receives(kick, field.level()) {
+        return Ok(());
+    }
     if let Some((lists, tables)) = species.upload(topology, tables)?.zip(tables) {
         return lists.kick(&KickContext {
             topology,
             tables,
             motion,
             zone,
+            part,
             field,
             time,
             half,
-            correct,
+            kick,
+            deep,
         });
     }
     in_precision!(species.precision(), R => {
-        let force = ClosingKick::<R> {
+        let force = ClosingKick::<R, F> {
             topology,
             motion,
             zone,
             own_potential: zone > 0,
+            part,
             field,
             time,
             half: R::lit(half),
-            correct,
+            kick,
+            deep,
         };
         let level = field.level();
         match motion.cloud {
@@ -472,31 +521,118 @@ fn kick(
     })
 }
 
+/// Registers the systems that kick particles by a field of accelerations.
+fn register_for<F: KickField>(sim: &mut Engine) {
+    sim.system_in(Ready::Recompute, set_initial_acceleration::<F>)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
+    sim.system_in(Advance::Predict, start_coarser_kick::<F>)
+        .after(drift::drift_particles)
+        .after(audit::check_particles_after_drift)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
+    sim.system_in(Advance::Correct, close_kick::<F>)
+        .in_sequence()
+        .keeps_particles();
+    sim.system_in(Synchronise::Correct, end_coarser_kick::<F>)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
+    sim.system_in(Aligned::Correct, correct_kick::<F>)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
+}
+
+/// Registers the systems of the closing kick.
+pub(super) fn register(sim: &mut Engine) {
+    if sim.world.resource::<Motion>().has_pairs {
+        // first, because the other one records that all accelerations are known
+        register_for::<PairAcceleration>(sim);
+    }
+    register_for::<Acceleration>(sim);
+}
+
 /// Applies the closing kick to the particles that the current level moves.
-pub(super) fn close_kick(
+fn close_kick<F: KickField>(
     topology: Res<Topology>,
     clock: Res<LevelClock>,
+    levels: Res<Levels>,
     motion: Res<Motion>,
     mut species: ResMut<SpeciesMap>,
-    field: Read<Acceleration, REACH>,
+    field: Read<F, REACH>,
 ) -> Result<(), Error> {
     let field = field.get(REACH)?;
+    let step = KickStep {
+        time: clock.end,
+        half: 0.5 * clock.dt,
+        kick: Kick::Level,
+        deep: DeepParticles::in_step(clock.level, clock.end, &levels),
+    };
     for species in species.falling() {
-        let half = 0.5 * clock.dt;
-        kick(species, &topology, &motion, &field, clock.end, half, false)?;
+        kick(species, &topology, &motion, &field, step)?;
     }
     Ok(())
 }
 
+/// Kicks of particles of the next finer level by a level.
+#[derive(SystemParam)]
+struct CoarserKick<'w, 's, F: Field> {
+    topology: Res<'w, Topology>,
+    levels: Res<'w, Levels>,
+    clock: Res<'w, LevelClock>,
+    motion: Res<'w, Motion>,
+    species: ResMut<'w, SpeciesMap>,
+    field: Write<'w, 's, F, REACH>,
+    others: Comm<'w>,
+}
+
+impl<F: KickField> CoarserKick<'_, '_, F> {
+    /// Kicks all particles that the next finer level moves.
+    fn apply(&mut self, kick: Kick) -> Result<(), Error> {
+        let finer = self.clock.level + 1;
+        // the initial hierarchy is synchronised without a step
+        if finer > self.topology.finest() || self.clock.dt == 0.0 || !self.motion.has_pairs {
+            return Ok(());
+        }
+        for level in [finer - 1, finer] {
+            self.field.refresh_on(&mut self.others, level)?;
+        }
+        let field = self.field.get_on(finer, REACH)?;
+        let step = KickStep {
+            time: self.levels.time(finer),
+            half: 0.5 * self.clock.dt,
+            kick,
+            deep: DeepParticles::now(finer),
+        };
+        for species in self.species.falling() {
+            self::kick(species, &self.topology, &self.motion, &field, step)?;
+        }
+        Ok(())
+    }
+}
+
+/// Kicks the particles of the next finer level at the start of the step of a level.
+fn start_coarser_kick<F: KickField>(mut coarser: CoarserKick<F>) -> Result<(), Error> {
+    coarser.apply(Kick::Start)
+}
+
+/// Kicks the particles of the next finer level at the end of the step of a level, which they have reached.
+fn end_coarser_kick<F: KickField>(mut coarser: CoarserKick<F>) -> Result<(), Error> {
+    coarser.apply(Kick::End)
+}
+
 /// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
 /// contribution of finer levels to its potential. It uses that of the step before.
-pub(super) fn correct_kick(
+fn correct_kick<F: KickField>(
     topology: Res<Topology>,
     levels: Res<Levels>,
     motion: Res<Motion>,
     aligned: Res<AlignedLevels>,
     mut species: ResMut<SpeciesMap>,
-    mut field: Write<Acceleration, REACH>,
+    mut field: Write<F, REACH>,
     mut others: Comm,
 ) -> Result<(), Error> {
     if aligned.coarsest >= aligned.finest {
@@ -511,9 +647,14 @@ pub(super) fn correct_kick(
         let since = levels
             .clock(level.saturating_sub(1).max(aligned.coarsest))
             .dt;
+        let step = KickStep {
+            time: levels.time(level),
+            half: 0.5 * since,
+            kick: Kick::Change,
+            deep: DeepParticles::now(level),
+        };
         for species in species.falling() {
-            let (time, half) = (levels.time(level), 0.5 * since);
-            kick(species, &topology, &motion, &field, time, half, true)?;
+            kick(species, &topology, &motion, &field, step)?;
         }
     }
     Ok(())
@@ -521,14 +662,14 @@ pub(super) fn correct_kick(
 
 /// Times and parameters of the first kick.
 #[derive(SystemParam)]
-pub(super) struct InitialKick<'w> {
+struct InitialKick<'w> {
     topology: Res<'w, Topology>,
     levels: Res<'w, Levels>,
     motion: Res<'w, Motion>,
 }
 
 /// Computes the accelerations of all particles before the first step, unless they were restored.
-pub(super) fn set_initial_acceleration(
+fn set_initial_acceleration<F: KickField>(
     rows: LevelRows,
     InitialKick {
         topology,
@@ -537,7 +678,7 @@ pub(super) fn set_initial_acceleration(
     }: InitialKick,
     mut species: ResMut<SpeciesMap>,
     mut quantum: ResMut<MassQuantum>,
-    mut field: Write<Acceleration, REACH>,
+    mut field: Write<F, REACH>,
     mut others: Comm,
 ) -> Result<(), Error> {
     let finest = rows.finest();
@@ -547,52 +688,22 @@ pub(super) fn set_initial_acceleration(
     for level in 0..=finest {
         field.refresh_on(&mut others, level)?;
     }
-    if std::mem::replace(&mut quantum.has_accelerations, true) {
+    let are_known = quantum.has_accelerations;
+    quantum.has_accelerations |= F::PART != KickPart::Deep;
+    if are_known {
         return Ok(());
     }
     for level in 0..=finest {
         let field = field.get_on(level, REACH)?;
+        let step = KickStep {
+            time: levels.time(level),
+            half: 0.0,
+            kick: Kick::Whole,
+            deep: DeepParticles::now(level),
+        };
         for species in species.falling() {
-            let time = levels.time(level);
-            kick(species, &topology, &motion, &field, time, 0.0, false)?;
+            kick(species, &topology, &motion, &field, step)?;
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::pages::ParticleColumns;
-    use super::*;
-
-    #[test]
-    fn clouds_of_a_page_are_those_of_its_particles() {
-        let columns = ParticleColumns {
-            number: 4,
-            masses: false,
-            scalars: 0,
-        };
-        let random = |n: u64| (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-        let mut words: Vec<u64> = (0..columns.page_words() as u64).map(random).collect();
-        let page = Page::<f32>::of(&mut words, columns);
-        let around = VectorWindow {
-            values: (0..3000).map(|n| (random(n) >> 40) as f32).collect(),
-            time_offset: 0.0,
-        };
-        let (clouds, mut all) = (PageClouds::<f32, 2, 1>::of(&page), 0);
-        for n in 0..PAGE {
-            let offset = page.offset_of(n);
-            let expected = around.at::<2, 1>(offset, [0; 3], false);
-            assert_eq!(clouds.gather_cloud(&around.values, n), expected);
-            // corners of the cloud, half a cell away
-            for corner in 0..8 {
-                let half = [0, 1, 2].map(|axis| 1 - 2 * (corner >> axis & 1));
-                let step = [0, 1, 2].map(|axis| {
-                    (i128::from(offset[axis]) + half[axis] * (1 << 60)).div_euclid(1 << 64) as i32
-                });
-                all |= 1 << nestar_kernels::mesh::direction(step);
-            }
-            assert_eq!(reached::<f32, 2>(&page, n + 1), all, "{n}");
-        }
-    }
 }

@@ -29,14 +29,15 @@ mod source;
 mod species;
 mod time_step;
 mod tracers;
+mod vector_window;
 
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
 pub use particle::Particle;
 pub use species::{MovedBy, Species, SpeciesMap};
 
 use crate::declare::Declare;
-use crate::fields::{Acceleration, Gas, MassFlux, OwnPotential};
-use crate::order::{Advance, Aligned, Limit, Ready};
+use crate::fields::{Acceleration, Gas, MassFlux, OwnPotential, PairAcceleration};
+use crate::order::{Advance, Aligned, Limit};
 use bevy_ecs::prelude::*;
 use device::ParticleKernels;
 use mass_quantum::{Escaped, MassQuantum};
@@ -60,6 +61,8 @@ struct Motion {
     acceleration: f64,
     /// Width of the coarse-fine boundary zone in coarse cells.
     zone: usize,
+    /// `true` if particles on finer levels are kicked by [`PairAcceleration`].
+    has_pairs: bool,
     /// Reflecting faces of the domain, `[axis][side]`.
     walls: [[bool; 2]; 3],
     /// `true` to permute particles in their patches at each root step.
@@ -140,6 +143,9 @@ impl Plugin for Particles {
             return Ok(());
         }
         sim.request::<Acceleration>()?;
+        if has_pairs(sim, &config) {
+            sim.request::<PairAcceleration>()?;
+        }
         match config.zone > 0 && sim.levels() > 1 {
             true => sim.request::<OwnPotential>(),
             false => Ok(()),
@@ -171,14 +177,7 @@ impl Plugin for Particles {
         register_motion(sim);
         if falls {
             source::register(sim)?;
-            sim.system_in(Ready::Recompute, kick::set_initial_acceleration)
-                .keeps_particles()
-                .manages_own_halo::<Acceleration>();
-            sim.system_in(Advance::Correct, kick::close_kick)
-                .keeps_particles();
-            sim.system_in(Aligned::Correct, kick::correct_kick)
-                .keeps_particles()
-                .manages_own_halo::<Acceleration>();
+            kick::register(sim);
         }
         diagnostics::register(sim, falls);
         refinement::register(sim, config.refine)
@@ -290,6 +289,12 @@ fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Returns `true` if particles on finer levels are kicked by [`PairAcceleration`].
+fn has_pairs(sim: &Engine, config: &ParticlesConfig) -> bool {
+    let is_wide = config.zone as usize >= deposit::WIDE_ZONE;
+    is_wide && sim.levels() > 1 && sim.deck.has("gravity") && config.moves(MovedBy::Fall)
+}
+
 fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
     use nestar_engine::step::config::BoundaryKind;
     let faces = sim.world.resource::<Settings>().domain.boundary.faces();
@@ -298,6 +303,7 @@ fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
         courant: config.courant,
         acceleration: config.acceleration,
         zone: config.zone as usize,
+        has_pairs: has_pairs(sim, config),
         shuffle: config.shuffle,
         fastest: 0.0,
         is_too_coarse: false,

@@ -2,20 +2,20 @@
 
 use super::Motion;
 use super::audit::{self, CoveredQuanta, LevelDeposit};
-use super::deposit::{Deposit, all_are_on_device};
+use super::deposit::{DeepParticles, Deposit, all_are_on_device};
 use super::mass_quantum::MassQuantum;
 use super::pages::ParticleReal;
 use super::species::SpeciesMap;
-use crate::fields::{Matter, ParticleDensity};
+use crate::fields::{InnerMatter, Matter, OuterMatter, ParticleDensity};
 use crate::register::GravitySources;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Real, device};
 use nestar_engine::comm::Comm;
-use nestar_engine::data::{Component, FieldSpec, LevelRows, Prolong, Restrict};
+use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{LevelClock, Levels, Topology, parallel};
-use nestar_engine::step::{Settings, Write};
+use nestar_engine::step::{Read, Settings, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 
@@ -48,6 +48,9 @@ pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.world.insert_resource(CoveredQuanta::default());
     sim.world.init_resource::<CheckedTotal>();
     sim.gravity_source("particles", add_particle_density);
+    if sim.world.resource::<Motion>().has_pairs {
+        sim.gravity_source("pairs of particles", set_pair_densities);
+    }
     Ok(())
 }
 
@@ -131,10 +134,76 @@ fn add_particle_density(
         )?;
     }
     in_precision!(density.precision(), R => {
-        store_densities::<R>(&mut density, level, input.topology.rows(level), &sums, per_unit)?;
+        store_densities::<R, ParticleDensity>(&mut density, level, input.topology.rows(level), &sums, per_unit)?;
     });
     matter.update::<with_particles>(&rows, &density, &[]);
     Ok(())
+}
+
+/// Density of all matter without that of some particles.
+#[device]
+fn without_particles<R: Real>(u: (R, R)) -> R {
+    let (particles, matter) = u;
+    matter - particles
+}
+
+/// Sets the densities of a level that the potentials of pairs need, at the time of the level or the end of its step.
+fn set_pair_densities(
+    In(level): In<usize>,
+    mut rows: LevelRows,
+    input: DepositInput,
+    mut species: ResMut<SpeciesMap>,
+    matter: Read<Matter>,
+    (mut inner, mut outer): (Write<InnerMatter>, Write<OuterMatter>),
+    others: Comm,
+) -> Result<(), Error> {
+    if rows.is_estimate() || input.quantum.quanta_per_mass == 0.0 {
+        return Ok(());
+    }
+    rows.visit(level);
+    if level > 0 {
+        let deep = DeepParticles::in_step(level, input.clock.end, &input.levels);
+        input.set_density(&rows, (level, deep), &mut species, &mut inner, &others)?;
+        inner.update::<without_particles>(&rows, &matter, &[]);
+    }
+    if level < rows.finest() {
+        let deep = DeepParticles::now(level + 1);
+        input.set_density(&rows, (level, deep), &mut species, &mut outer, &others)?;
+        outer.update::<without_particles>(&rows, &matter, &[]);
+    }
+    Ok(())
+}
+
+impl DepositInput<'_> {
+    /// Sets a density on a level to that of all particles but some.
+    fn set_density<F: Field>(
+        &self,
+        rows: &LevelRows,
+        (level, deep): (usize, DeepParticles),
+        species: &mut SpeciesMap,
+        density: &mut Write<F>,
+        others: &Comm,
+    ) -> Result<(), Error> {
+        let (topology, per_mass) = (&*self.topology, self.quantum.quanta_per_mass);
+        let time_offsets = self.motion.time_offsets(&self.levels, self.clock.end);
+        let mut deposit = Deposit::new(topology, &self.motion, per_mass, level, time_offsets);
+        deposit = deposit.without(deep);
+        let per_unit = 1.0 / (per_mass * topology.domain.cell_volume(level));
+        let tables = rows.view_of(level).tables;
+        if let Some(on) = species.kernels().zip(tables)
+            && all_are_on_device(species, deposit.clouds.weights)
+        {
+            let view = density.change_on(level);
+            let to = (view.device().bank(view.banks()[0]), per_unit);
+            return deposit.add_on_device(species, &on.0, on.1, Some(to), others);
+        }
+        deposit.add_all(species, tables)?;
+        let sums = deposit.finish(others)?;
+        in_precision!(density.precision(), R => {
+            store_densities::<R, F>(density, level, topology.rows(level), &sums, per_unit)?;
+        });
+        Ok(())
+    }
 }
 
 /// Returns `true` if the density of the latest step is still valid: the level is the finest and unchanged
@@ -147,8 +216,8 @@ fn is_current(topology: &Topology, levels: &Levels, motion: &Motion, level: usiz
 }
 
 /// Converts mass quanta, `[row][cell]`, to densities of a level.
-fn store_densities<R: ParticleReal>(
-    density: &mut Write<ParticleDensity>,
+fn store_densities<R: ParticleReal, F: Field>(
+    density: &mut Write<F>,
     level: usize,
     rows: &[u32],
     sums: &[u64],

@@ -13,9 +13,9 @@
 //! masses.
 
 use super::device::TracerStep;
-use super::kick::{BLOCK, REACH, VectorWindow};
 use super::pages::{ParticlePages, ParticleReal};
 use super::species::{MovedBy, PatchParticles, Species, SpeciesMap};
+use super::vector_window::{BLOCK, REACH, VectorWindow};
 use crate::fields::{Gas, MassFlux};
 use crate::order::{Advance, Regrid};
 use bevy_ecs::prelude::*;

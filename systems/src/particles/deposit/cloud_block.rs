@@ -4,7 +4,7 @@ use super::super::boundary_zone::{BoundaryZone, cell_of};
 use super::super::pages::{PAGE, Page, ParticleReal};
 use super::PredictedPositions;
 use nestar_engine::mesh::{Topology, offset};
-use nestar_kernels::particles::cloud::{first_cell, parts, share};
+use nestar_kernels::particles::cloud::{centre, first_cell, parts, share};
 use nestar_kernels::particles::motion::in_parent;
 use nestar_kernels::{CELLS, PATCH};
 
@@ -12,6 +12,9 @@ use nestar_kernels::{CELLS, PATCH};
 /// one cell outside their patch.
 const SIDE: usize = PATCH + 4;
 const BLOCK: usize = SIDE * SIDE * SIDE;
+/// Smallest width of clouds in cells of a coarser level. A narrower cloud would not have the centre that the cloud in cells of
+/// the particle's level has.
+pub const WIDE: usize = 2;
 /// First cell of a block relative to that of the patch.
 const FIRST: i32 = -2;
 
@@ -116,20 +119,32 @@ impl CloudBlock {
         finer: usize,
         mass: u64,
     ) {
+        self.change_by_cloud::<W, true>(offset, patch, finer, mass);
+    }
+
+    /// Deposits the cloud of a particle as [`CloudBlock::add_cloud`], or removes it.
+    #[inline(always)]
+    fn change_by_cloud<const W: usize, const ADDED: bool>(
+        &mut self,
+        offset: [u64; 3],
+        patch: [i32; 3],
+        finer: usize,
+        mass: u64,
+    ) {
         let at = [0, 1, 2].map(|axis| {
             let first =
                 self.first_of_patch(patch[axis], finer, axis) + first_cell(offset[axis], W as i32);
             Self::covered::<W>(first, finer, axis)
         });
         let shares = offset.map(|offset| share(offset, W as i32));
-        self.add(at, shares, mass);
+        self.change::<W, ADDED>(at, shares, mass);
     }
 
     /// Deposits the clouds of the first particles of a page at their predicted positions. The cells are
     /// computed for the whole page, so that the loops vectorise. The page is in a patch `finer + up` levels finer than the
-    /// block, and clouds are `up` levels coarser than the patch.
+    /// block, and clouds are `up` levels coarser than the patch. `CENTRED` moves them to the centres of the cells of the patch.
     #[inline(always)]
-    pub fn add_clouds<R: ParticleReal, const W: usize>(
+    pub fn add_clouds<R: ParticleReal, const W: usize, const CENTRED: bool>(
         &mut self,
         patch: [i32; 3],
         (finer, up): (usize, usize),
@@ -141,8 +156,11 @@ impl CloudBlock {
         let (mut at, mut shares) = ([[[0; PAGE]; W]; 3], [[0; PAGE]; 3]);
         for axis in 0..3 {
             for n in 0..PAGE {
-                let (offset, patch) =
-                    in_ancestor(offsets[axis][n], patch[axis] + steps[axis][n], up);
+                let offset = match CENTRED {
+                    true => centre(offsets[axis][n], 61),
+                    false => offsets[axis][n],
+                };
+                let (offset, patch) = in_ancestor(offset, patch[axis] + steps[axis][n], up);
                 let first = self.first_of_patch(patch, finer, axis) + first_cell(offset, W as i32);
                 let covered = Self::covered::<W>(first, finer, axis);
                 for k in 0..W {
@@ -154,13 +172,18 @@ impl CloudBlock {
         for n in 0..count {
             let at = at.each_ref().map(|at| at.each_ref().map(|at| at[n]));
             let shares = shares.each_ref().map(|shares| shares[n]);
-            self.add(at, shares, seen.weight(page, n));
+            self.change::<W, true>(at, shares, seen.weight(page, n));
         }
     }
 
-    /// Deposits a mass in the cells that a cloud covers.
+    /// Deposits a mass in the cells that a cloud covers, or removes it.
     #[inline(always)]
-    fn add<const W: usize>(&mut self, at: [[u32; W]; 3], [x, y, z]: [u32; 3], mass: u64) {
+    fn change<const W: usize, const ADDED: bool>(
+        &mut self,
+        at: [[u32; W]; 3],
+        [x, y, z]: [u32; 3],
+        mass: u64,
+    ) {
         let cloud = W as i32;
         let along_z = parts(mass, z, cloud);
         for k in 0..W {
@@ -168,7 +191,11 @@ impl CloudBlock {
             for j in 0..W {
                 let along_x = parts(along_y[j], x, cloud);
                 for i in 0..W {
-                    self.sums[(at[0][i] + at[1][j] + at[2][k]) as usize] += along_x[i];
+                    let sum = &mut self.sums[(at[0][i] + at[1][j] + at[2][k]) as usize];
+                    *sum = match ADDED {
+                        true => sum.wrapping_add(along_x[i]),
+                        false => sum.wrapping_sub(along_x[i]),
+                    };
                 }
             }
         }
@@ -259,6 +286,8 @@ pub struct CloudBlocks {
     pub finer: usize,
     /// `true` if clouds on finer levels are as wide as those of the level of the deposit.
     pub are_wide: bool,
+    /// `true` to deposit only what is not outside the boundary zone.
+    pub only_zone: bool,
     /// Mass on the level of the deposit.
     pub own: CloudBlock,
     /// Mass on the next coarser level, for wide clouds that partly cover cells of the level.
@@ -276,18 +305,54 @@ impl CloudBlocks {
         zone: &BoundaryZone,
         index: [i32; 3],
     ) {
-        if !zone.has_inner() || (self.are_wide && self.finer > 0) {
-            let levels = match self.are_wide {
-                true => (0, self.finer),
-                false => (self.finer, 0),
+        let (finer, up) = match self.are_wide {
+            true => (0, self.finer),
+            false => (self.finer, 0),
+        };
+        if self.only_zone {
+            return self.add_shallow::<R, W>(seen, page, count, zone, index);
+        }
+        if !zone.has_inner() || up > 0 {
+            return match up > 0 && W < WIDE {
+                true => {
+                    (self.own).add_clouds::<R, WIDE, true>(index, (finer, up), seen, page, count)
+                }
+                false => {
+                    (self.own).add_clouds::<R, W, false>(index, (finer, up), seen, page, count)
+                }
             };
-            return self
-                .own
-                .add_clouds::<R, W>(index, levels, seen, page, count);
         }
         for n in 0..count {
             let mass = seen.weight(page, n);
             self.add_beside::<W>(seen.offset(page, n), mass, zone, index);
+        }
+    }
+
+    /// Deposits the clouds of the first particles of a page without the parts outside the boundary zone.
+    #[inline(always)]
+    fn add_shallow<R: ParticleReal, const W: usize>(
+        &mut self,
+        seen: &PredictedPositions<R>,
+        page: &Page<R>,
+        count: usize,
+        zone: &BoundaryZone,
+        index: [i32; 3],
+    ) {
+        for n in 0..count {
+            let (mass, place) = (seen.weight(page, n), seen.offset(page, n));
+            let deep = seen.deep_part(page, n, zone, mass);
+            let (offset, step) = place;
+            if !zone.is_inner(cell_of(offset, step)) {
+                if deep < mass {
+                    self.add_beside::<W>(place, mass - deep, zone, index);
+                }
+                continue;
+            }
+            self.add_beside::<W>(place, mass, zone, index);
+            if deep > 0 {
+                let patch = [0, 1, 2].map(|axis| index[axis] + step[axis]);
+                (self.own).change_by_cloud::<W, false>(offset, patch, self.finer, deep);
+            }
         }
     }
 
@@ -306,12 +371,19 @@ impl CloudBlocks {
             return self.own.add_cloud::<W>(offset, patch, self.finer, mass);
         }
         for axis in 0..3 {
+            if W < WIDE {
+                offset[axis] = centre(offset[axis], 61);
+            }
             offset[axis] = in_parent(offset[axis], (patch[axis] & 1) as u32);
             patch[axis] >>= 1;
         }
-        match &mut self.coarser {
-            Some(block) => block.add_cloud::<W>(offset, patch, 0, mass),
-            None => self.own.add_cloud::<W>(offset, patch, self.finer - 1, mass),
+        let (block, finer) = match &mut self.coarser {
+            Some(block) => (block, 0),
+            None => (&mut self.own, self.finer - 1),
+        };
+        match W < WIDE {
+            true => block.add_cloud::<WIDE>(offset, patch, finer, mass),
+            false => block.add_cloud::<W>(offset, patch, finer, mass),
         }
     }
 }

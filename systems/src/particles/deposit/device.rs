@@ -218,23 +218,33 @@ pub fn read(kernels: &ParticleKernels, rows: usize) -> Result<Vec<u64>, DeviceEr
     Ok(sums)
 }
 
+impl Deposit<'_> {
+    /// Returns `true` if clouds of particles on level `host` may be as wide as cells of the next coarser level.
+    fn is_wider(&self, host: usize) -> bool {
+        self.level > 0 && host <= self.level
+    }
+}
+
 impl DeviceParticles {
     /// Adds the particles to the sums.
     fn add(&mut self, deposit: &Deposit, on: DeviceSums, one: u64) -> Result<(), DeviceError> {
-        let (topology, level) = (deposit.topology, deposit.level);
-        let hosts = level.saturating_sub(1)..=topology.finest();
-        for ListId { level: host, list } in hosts.flat_map(ListId::both) {
+        let topology = deposit.topology;
+        for ListId { level: host, list } in deposit.hosts().flat_map(ListId::both) {
             if !self.holds(host, list) {
                 continue;
             }
             let mut from = self.list(topology, device::tables(on.tables), host, list)?;
             let args = on.args(deposit, &from, host, list, one);
-            let wider = level > 0 && host <= level;
+            let wider = deposit.is_wider(host);
             let blocks = if wider { 2 } else { 1 };
             from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
             from.shape.threads = from.shape.threads.max(LEAST);
             // predicted positions also need velocities and accelerations
-            let columns = if args.dt == 0.0 { 3 } else { 9 };
+            let columns = if args.dt == 0.0 && args.newer == 0 {
+                3
+            } else {
+                9
+            };
             let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
             let kernel = &self.kernels.deposit;
             self.kernels.work(kernel, &from, bytes, &args)?;
@@ -256,8 +266,7 @@ impl DeviceSums<'_> {
     ) -> particles::device::DepositParameters {
         let [slots, shared, shared_wide, slot_tables] = self.slot_table.addresses();
         let (level, clouds, [sums, wide]) = (deposit.level, &deposit.clouds, self.addresses);
-        // clouds as wide as coarse cells are possible
-        let wider = level > 0 && host <= level;
+        let wider = deposit.is_wider(host);
         let width = deposit.topology.domain.cell_width(host);
         particles::device::DepositParameters {
             from: from.list,
@@ -282,6 +291,9 @@ impl DeviceSums<'_> {
             one,
             finer: host.saturating_sub(level) as i32,
             beside: host < level,
+            only_zone: clouds.has_only_zone(host),
+            zone_times: deposit.zone_times(host, list),
+            newer: clouds.without.map_or(0, |deep| deep.newer),
         }
     }
 }

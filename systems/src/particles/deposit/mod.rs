@@ -22,18 +22,20 @@ use super::boundary_zone::{BoundaryZone, cell_of};
 use super::mass_quantum::power_of_two;
 use super::pages::{PAGE, Page, ParticleReal};
 use super::species::{PatchParticles, Species};
+pub(super) use cloud_block::WIDE as WIDE_CLOUD;
 use cloud_block::{CloudBlock, CloudBlocks};
 pub(super) use device::all_are_on_device;
 use nestar_device::Real;
 use nestar_engine::comm::{Comm, PatchMessage, RanksError};
-use nestar_engine::mesh::{Topology, offset, parallel};
+use nestar_engine::mesh::{Levels, Topology, offset, parallel};
 use nestar_kernels::mesh::SELF;
-use nestar_kernels::particles::cloud::quanta_of;
+use nestar_kernels::particles::cloud::{quanta_of, split};
 use nestar_kernels::particles::motion::{displacement, moved};
 use nestar_kernels::{CELLS, PATCH};
 use remote_sums::{OF_PARENT, OWN};
 pub(super) use slot_table::SlotTable;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 use threads::{PatchGroup, ThreadSums};
 
@@ -69,26 +71,52 @@ pub struct PredictedPositions<R> {
     pub weights: DepositWeights,
     /// Weight of a particle if all have the same mass.
     pub one: u64,
+    /// Times of the states of [`DeepParticles`], minus particle time.
+    pub zone_times: [R; 2],
+    /// Weight of the newer state in 2^-32.
+    pub newer: u32,
 }
 
 impl<R: ParticleReal> PredictedPositions<R> {
     /// Returns the predicted offset of particle `n` and the number of patches it has moved.
     #[inline(always)]
     pub fn offset(&self, page: &Page<R>, n: usize) -> ([u64; 3], [i32; 3]) {
+        self.offset_after(page, n, self.dt, self.most)
+    }
+
+    /// Returns the offset of particle `n` after a time, and the number of patches it has moved, at most `most`.
+    #[inline(always)]
+    fn offset_after(&self, page: &Page<R>, n: usize, dt: R, most: f64) -> ([u64; 3], [i32; 3]) {
         let mut offset = page.offset_of(n);
         let mut step = [0; 3];
-        if self.dt == R::lit(0.0) {
+        if dt == R::lit(0.0) {
             return (offset, step);
         }
         for axis in 0..3 {
             let (v, a) = (page.velocity[axis][n], page.acceleration[axis][n]);
-            let by = displacement(v, a, self.dt, self.per_width[axis]).to_f64();
-            let by = by.clamp(-self.most, self.most);
+            let by = displacement(v, a, dt, self.per_width[axis]).to_f64();
+            let by = by.clamp(-most, most);
             let whole = by.trunc();
             let (to, carry) = moved(offset[axis], by - whole, R::BITS);
             (offset[axis], step[axis]) = (to, whole as i32 + carry);
         }
         (offset, step)
+    }
+
+    /// Returns the part of the mass of particle `n` that is outside the boundary zone, by the states of [`DeepParticles`].
+    #[inline(always)]
+    pub fn deep_part(&self, page: &Page<R>, n: usize, zone: &BoundaryZone, mass: u64) -> u64 {
+        let newer = split(mass, self.newer);
+        let states = self.zone_times.iter().zip([mass - newer, newer]);
+        let part = |(&dt, part)| {
+            let (offset, step) = self.offset_after(page, n, dt, 2.0 * self.most);
+            if zone.is_inner(cell_of(offset, step)) {
+                0
+            } else {
+                part
+            }
+        };
+        states.map(part).sum()
     }
 
     /// Predicts all particles of a page, axis by axis.
@@ -132,6 +160,57 @@ pub(super) struct DepositClouds {
     /// Reflecting faces of the domain, `[axis][side]`.
     pub walls: [[bool; 2]; 3],
     pub weights: DepositWeights,
+    /// If given, these particles have no clouds.
+    pub without: Option<DeepParticles>,
+}
+
+/// Particles on a level that are outside its boundary zone, and those on finer levels.
+///
+/// Where a level reads the potential of such particles on the coarser level, that potential is interpolated between two states.
+/// Their masses must be weighted alike: a particle counts with the weights of those states in which it is outside the zone.
+#[derive(Clone, Copy)]
+pub(super) struct DeepParticles {
+    /// The level.
+    pub level: usize,
+    /// Times of the states of the next coarser level, minus that of the deposit.
+    pub states: [f64; 2],
+    /// Weight of the newer state in 2^-32.
+    pub newer: u32,
+}
+
+impl DeepParticles {
+    /// Returns the particles that are outside the boundary zone of a level at the time of the deposit.
+    pub fn now(level: usize) -> Self {
+        Self {
+            level,
+            states: [0.0; 2],
+            newer: 0,
+        }
+    }
+
+    /// Returns the particles of a level at the end of its step, when the coarser level has taken its step.
+    pub fn in_step(level: usize, time: f64, levels: &Levels) -> Self {
+        let Some(below) = level.checked_sub(1) else {
+            return Self::now(level);
+        };
+        let (new, dt) = (levels.time(below), levels.clock(below).dt);
+        let old = new - dt;
+        if time >= new || old >= new {
+            return Self::now(level);
+        }
+        Self {
+            level,
+            states: [old - time, new - time],
+            newer: ((time - old) / (new - old) * power_of_two(32)) as u32,
+        }
+    }
+}
+
+impl DepositClouds {
+    /// Returns `true` if only the boundary zone of level `host` has clouds.
+    fn has_only_zone(&self, host: usize) -> bool {
+        self.without.is_some_and(|deep| deep.level == host)
+    }
 }
 
 /// Deposit on one level at one time.
@@ -150,7 +229,7 @@ pub(super) struct Deposit<'a> {
 
 /// Smallest width of the boundary zone at which clouds as wide as coarse cells, of particles deep in a finer level,
 /// stay within the covered cells.
-const WIDE_ZONE: usize = 2;
+pub(super) const WIDE_ZONE: usize = 2;
 
 /// Marks a row of another rank.
 const NONE: u32 = u32::MAX;
@@ -169,8 +248,22 @@ impl<'a> Deposit<'a> {
             zone: motion.zone,
             walls: motion.walls,
             weights: DepositWeights::Masses(quanta_per_mass),
+            without: None,
         };
         Self::of(topology, clouds, level, time_offsets)
+    }
+
+    /// Leaves out some particles.
+    pub fn without(mut self, deep: DeepParticles) -> Self {
+        self.clouds.without = Some(deep);
+        self
+    }
+
+    /// Returns the levels of the particles that have clouds.
+    fn hosts(&self) -> RangeInclusive<usize> {
+        let finest = self.topology.finest();
+        let last = self.clouds.without.map_or(finest, |deep| deep.level);
+        self.level.saturating_sub(1)..=last.min(finest)
     }
 
     /// Starts a deposit of each particle in its cell, on synchronised levels.
@@ -180,6 +273,7 @@ impl<'a> Deposit<'a> {
             zone: 0,
             walls: [[false; 2]; 3],
             weights,
+            without: None,
         };
         Self::of(topology, clouds, level, vec![0.0; topology.max_level + 3])
     }
@@ -227,7 +321,16 @@ impl<'a> Deposit<'a> {
             most: power_of_two(host as i32 - self.level as i32) / cells,
             weights: self.clouds.weights,
             one: self.clouds.weights.of(species.mass),
+            zone_times: self.zone_times(host, list).map(R::lit),
+            newer: self.clouds.without.map_or(0, |deep| deep.newer),
         }
+    }
+
+    /// Returns the times of the states of [`DeepParticles`] minus the time of the particles of a list.
+    fn zone_times(&self, host: usize, list: usize) -> [f64; 2] {
+        let dt = self.time_offsets[host + list];
+        let states = self.clouds.without.map_or([0.0; 2], |deep| deep.states);
+        states.map(|state| dt + state)
     }
 
     /// Returns the ghost layers that clouds of particles on level `host` can reach.
@@ -247,10 +350,16 @@ impl<'a> Deposit<'a> {
         groups: Vec<PatchGroup>,
         share: &mut ThreadSums,
     ) {
-        let (finer, layers) = (host - self.level, self.layers(W, host));
+        let (finer, wide) = (host - self.level, self.layers(W.max(WIDE_CLOUD), host));
+        let layers = if finer > 0 {
+            wide
+        } else {
+            self.layers(W, host)
+        };
         let mut blocks = CloudBlocks {
             finer,
             are_wide: self.clouds.zone >= WIDE_ZONE,
+            only_zone: self.clouds.has_only_zone(host),
             own: CloudBlock::new([0; 3], layers),
             coarser: None,
         };
@@ -260,8 +369,11 @@ impl<'a> Deposit<'a> {
             for (row, patch) in patches {
                 let zone = BoundaryZone::of(self.topology, *row, self.clouds.zone);
                 let index = self.topology.index(*row);
+                if blocks.only_zone && !zone.has_inner() {
+                    continue;
+                }
                 if finer == 0 && zone.has_inner() {
-                    blocks.coarser = Some(CloudBlock::new(index.map(|i| i >> 1), layers));
+                    blocks.coarser = Some(CloudBlock::new(index.map(|i| i >> 1), wide));
                 }
                 for (list, rows) in patch.iter_mut().enumerate() {
                     let seen = self.prediction::<R>(species, host, list);
@@ -388,7 +500,7 @@ impl<'a> Deposit<'a> {
     /// Deposits a species with clouds `W` cells wide.
     fn add_species<R: ParticleReal, const W: usize>(&mut self, species: &mut Species) {
         let mut sums = std::mem::take(&mut self.sums);
-        for host in self.level.saturating_sub(1)..=self.topology.finest() {
+        for host in self.hosts() {
             let rows = self.topology.rows(host).iter().copied();
             let beside = host < self.level;
             let rows = rows.filter(|&row| !beside || self.has_refined_neighbour(row));

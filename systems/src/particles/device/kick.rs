@@ -2,9 +2,11 @@
 
 use super::kernels::{BESIDE, BLOCK, LEAST, ListLaunch};
 use super::lists::DeviceParticles;
-use crate::fields::Acceleration;
+use crate::particles::boundary_zone::{Kick, KickPart};
+use crate::particles::deposit::DeepParticles;
 use crate::particles::{Motion, wall_bits};
 use nestar_device::Number;
+use nestar_engine::data::Field;
 use nestar_engine::data::device::{DeviceTopology, DeviceView};
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::Topology;
@@ -14,7 +16,7 @@ use nestar_kernels::particles::device::CloudShape;
 use nestar_kernels::particles::field_kernels::KickParameters;
 
 /// Input of the closing kick of a level.
-pub struct KickContext<'a> {
+pub struct KickContext<'a, F: Field> {
     /// Hierarchy.
     pub topology: &'a Topology,
     /// Topology tables on the device.
@@ -23,19 +25,37 @@ pub struct KickContext<'a> {
     pub motion: &'a Motion,
     /// Width of the coarse-fine boundary zone in coarse cells.
     pub zone: usize,
+    /// Particles to kick.
+    pub part: KickPart,
     /// Acceleration on the level.
-    pub field: &'a FieldView<'a, Acceleration>,
+    pub field: &'a FieldView<'a, F>,
     /// Time of the kick.
     pub time: f64,
     /// Length of the kick.
     pub half: f64,
-    /// `true` to correct an earlier kick: only the change of the acceleration is applied.
-    pub correct: bool,
+    /// What is applied.
+    pub kick: Kick,
+    /// Weights of particles at the end of a step of their level.
+    pub deep: DeepParticles,
 }
 
-impl KickContext<'_> {
+impl<F: Field> KickContext<'_, F> {
+    /// Returns the inverse width of the patches of a level.
+    fn per_width(&self, level: usize) -> [f64; 3] {
+        let width = self.topology.domain.cell_width(level);
+        width.map(|width| 1.0 / (PATCH as f64 * width))
+    }
+
     fn args(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
         KickParameters {
+            deep: self.part == KickPart::Deep,
+            add: self.part == KickPart::Deep && matches!(self.kick, Kick::Start | Kick::End),
+            sign: match (self.kick, self.part) {
+                (Kick::Start, KickPart::Deep) => -1.0,
+                (Kick::Start, _) => 0.0,
+                _ => 1.0,
+            },
+            second: self.zone > 0,
             from: from.list,
             view,
             clouds: CloudShape {
@@ -47,9 +67,13 @@ impl KickContext<'_> {
             parent: false,
             weight: 1.0,
             half: self.half,
-            correct: self.correct,
+            correct: self.kick == Kick::Change,
             time_offsets: [0.0; 2],
-            per_width: [0.0; 3],
+            per_width: self.per_width(self.field.level()),
+            weighs: self.part == KickPart::Deep && self.kick == Kick::Level,
+            most: 1.0 / PATCH as f64,
+            zone_times: self.deep.states,
+            newer: self.deep.newer,
         }
     }
 }
@@ -59,16 +83,19 @@ impl DeviceParticles {
     ///
     /// # Errors
     /// The device fails.
-    pub fn kick(&mut self, context: &KickContext) -> Result<(), DeviceError> {
+    pub fn kick<F: Field>(&mut self, context: &KickContext<F>) -> Result<(), DeviceError> {
         let level = context.field.level();
         let (topology, tables) = (context.topology, super::tables(context.tables));
+        let part = context.part;
+        if part == KickPart::Deep {
+            return self.kick_deep(context);
+        }
         if self.holds(level, 0) {
             let own = self.list(topology, tables, level, 0)?;
-            self.launch_kick(
-                context,
-                &own,
-                &context.args(&own, context.field.on_device()),
-            )?;
+            if level == 0 || part == KickPart::All {
+                let args = context.args(&own, context.field.on_device());
+                self.launch_kick(context, &own, &args)?;
+            }
             if level > 0 && context.zone > 0 {
                 self.kick_from_coarser(context, &own, true)?;
             }
@@ -84,21 +111,49 @@ impl DeviceParticles {
         Ok(())
     }
 
+    /// Kicks particles outside the boundary zone of their level, first by the coarser level, then by their own.
+    fn kick_deep<F: Field>(&mut self, context: &KickContext<F>) -> Result<(), DeviceError> {
+        let level = context.field.level();
+        if !self.holds(level, 0) {
+            return Ok(());
+        }
+        let is_apart = context.field.coarser_on_device(context.time).len() > 1;
+        let by_coarser = match context.kick {
+            Kick::Level => false,
+            Kick::Change => !is_apart,
+            _ => true,
+        };
+        let tables = super::tables(context.tables);
+        let own = self.list(context.topology, tables, level, 0)?;
+        if by_coarser {
+            self.kick_from_coarser(context, &own, true)?;
+        }
+        if !matches!(context.kick, Kick::Start | Kick::End) {
+            let args = KickParameters {
+                add: by_coarser,
+                second: false,
+                ..context.args(&own, context.field.on_device())
+            };
+            self.launch_kick(context, &own, &args)?;
+        }
+        self.buffers[level][0].largest = None;
+        Ok(())
+    }
+
     /// Kicks by the states of the next coarser level: particles in the boundary zone of own patches, or
     /// particles in coarse patches.
-    fn kick_from_coarser(
+    fn kick_from_coarser<F: Field>(
         &self,
-        context: &KickContext,
+        context: &KickContext<F>,
         from: &ListLaunch,
         parent: bool,
     ) -> Result<(), DeviceError> {
         let states = context.field.coarser_on_device(context.time);
-        if context.correct && states.len() > 1 {
+        if context.kick == Kick::Change && states.len() > 1 {
             // the coarser level is at another time and has nothing to correct
             return Ok(());
         }
         let below = context.field.level() - 1;
-        let width = context.topology.domain.cell_width(below);
         let (weight, time_offsets) = match states[..] {
             [(old, _), (new, _)] => {
                 let weight = (context.time - old) / (new - old);
@@ -113,7 +168,7 @@ impl DeviceParticles {
                 parent,
                 weight,
                 time_offsets,
-                per_width: width.map(|width| 1.0 / (PATCH as f64 * width)),
+                per_width: context.per_width(below),
                 ..context.args(from, view)
             };
             self.launch_kick(context, from, &args)?;
@@ -121,9 +176,9 @@ impl DeviceParticles {
         Ok(())
     }
 
-    fn launch_kick(
+    fn launch_kick<F: Field>(
         &self,
-        context: &KickContext,
+        context: &KickContext<F>,
         from: &ListLaunch,
         args: &KickParameters<Number>,
     ) -> Result<(), DeviceError> {

@@ -1,6 +1,6 @@
 //! Moves tracers on a device.
 
-use super::super::kick::BLOCK;
+use super::super::vector_window::BLOCK;
 use super::kernels::{LEAST, ListLaunch};
 use super::lists::{DeviceParticles, ListId, pieces};
 use crate::fields::Gas;

@@ -13,6 +13,7 @@ mod mirrors;
 mod monte_carlo_tracers;
 mod open_faces;
 mod orbits;
+mod pairs;
 mod partition;
 mod refusals;
 mod snapshots;

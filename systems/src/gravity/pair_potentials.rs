@@ -1,0 +1,270 @@
+//! Potentials of pairs of particles: each pair attracts itself through the potentials of one level.
+//!
+//! A particle outside the boundary zone of a level is a source of the inner potential of the level and of the outer potential
+//! of the coarser level, with the same mass and with clouds of the two widths. It feels the own potential of the coarser
+//! level, minus its outer potential, plus the inner potential of its level. A particle elsewhere feels the own potential of
+//! the coarser level. Two particles of which one is elsewhere thus interact through the own potential, two others through
+//! the inner potential. Each of these forces is balanced.
+
+use super::level_solver::{DeviceSolver, LevelSolver, PoissonEquation, PotentialField};
+use super::own_potential::{
+    solve_initial_own_potential, solve_own_potential, solve_own_potential_of_aligned_levels,
+};
+use super::root_level::RootSums;
+use super::surroundings::Surroundings;
+use super::systems::{Gravity, has_changed};
+use super::{exchanges_own_halos, exterior_state, matter, potential};
+use crate::fields::{InnerMatter, InnerPotential, OuterMatter, OuterPotential};
+use crate::order::{Advance, Aligned, Ready};
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use nestar_device::{Real, device};
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::FieldSpec;
+use nestar_engine::mesh::{LevelClock, Levels};
+use nestar_engine::step::{AlignedLevels, Read};
+use nestar_engine::{Engine, Error};
+use std::ops::Range;
+
+fn potential_of(name: &str, whose: &str) -> FieldSpec {
+    let mut spec = potential();
+    spec.components[0].name = name.to_owned().into();
+    spec.components[0].long_name = format!("gravitational potential of particles {whose}");
+    spec.banks = spec.time_levels;
+    spec
+}
+
+fn matter_of(name: &str, whose: &str) -> FieldSpec {
+    let mut spec = matter();
+    spec.components[0].name = name.to_owned().into();
+    spec.components[0].long_name = format!("density of matter, with particles {whose}");
+    spec
+}
+
+/// Registers the fields and the systems, after those of the own potential.
+pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(), Error> {
+    let (inner, outer) = (
+        "outside the boundary zone",
+        "outside the boundary zone of the next finer level",
+    );
+    sim.register_field::<InnerPotential>(potential_of("inner_potential", inner))?;
+    sim.register_field::<OuterPotential>(potential_of("outer_potential", outer))?;
+    sim.register_field::<InnerMatter>(matter_of("inner_matter", inner))?;
+    sim.register_field::<OuterMatter>(matter_of("outer_matter", outer))?;
+    let state = exterior_state::<OuterPotential>(sim, surroundings);
+    sim.register_state("outer_gravity", state)?;
+    // the values around the domain are those of the outer potential
+    let state = exterior_state::<InnerPotential>(sim, Surroundings::PERIODIC);
+    sim.register_state("inner_gravity", state)?;
+    if surroundings.is_closed() {
+        sim.system_in(Ready::Recompute, compute_initial_outer_mean)
+            .after(solve_initial_own_potential)
+            .before(solve_initial_outer_potential);
+        sim.system_in(Advance::Potential, compute_outer_mean)
+            .after(solve_own_potential)
+            .before(solve_outer_potential);
+        sim.system_in(Aligned::Solve, compute_outer_mean_of_aligned_levels)
+            .after(solve_own_potential_of_aligned_levels)
+            .before(solve_outer_potential_of_aligned_levels);
+    }
+    exchanges_own_halos::<OuterPotential>(
+        sim.system_in(Ready::Recompute, solve_initial_outer_potential)
+            .after(solve_initial_own_potential),
+    );
+    exchanges_own_halos::<InnerPotential>(
+        sim.system_in(Ready::Recompute, solve_initial_inner_potential)
+            .after(solve_initial_outer_potential),
+    );
+    exchanges_own_halos::<OuterPotential>(
+        sim.system_in(Advance::Potential, solve_outer_potential)
+            .after(solve_own_potential),
+    );
+    exchanges_own_halos::<InnerPotential>(
+        sim.system_in(Advance::Potential, solve_inner_potential)
+            .after(solve_outer_potential),
+    );
+    exchanges_own_halos::<OuterPotential>(
+        sim.system_in(Aligned::Solve, solve_outer_potential_of_aligned_levels)
+            .after(solve_own_potential_of_aligned_levels),
+    );
+    exchanges_own_halos::<InnerPotential>(
+        sim.system_in(Aligned::Solve, solve_inner_potential_of_aligned_levels)
+            .after(solve_outer_potential_of_aligned_levels),
+    );
+    Ok(())
+}
+
+/// Data of the systems.
+#[derive(SystemParam)]
+pub(super) struct PairPotentialSolver<'w, 's, P: PotentialField> {
+    grids: LevelSolver<'w, 's, P>,
+    gravity: Res<'w, Gravity>,
+    ranks: Res<'w, Ranks>,
+    levels: Res<'w, Levels>,
+}
+
+impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
+    /// Solves for the potential of the levels in a range before the first step, unless it was restored.
+    fn solve_initially(&mut self, levels: Range<usize>) -> Result<(), Error> {
+        let Self {
+            grids,
+            gravity,
+            ranks,
+            ..
+        } = self;
+        if !grids.exterior_potential.solved || levels.start == 0 {
+            let mut all = levels.clone();
+            all.try_for_each(|level| grids.solve_initially(level, gravity, ranks))?;
+        }
+        grids.exterior_potential.solved |= !levels.is_empty();
+        Ok(())
+    }
+
+    /// Solves for the potential at the end of the step of a level, which has one if `exists`.
+    fn solve_in_step(&mut self, clock: &LevelClock, exists: bool) -> Result<(), Error> {
+        self.grids.commit(clock.level)?;
+        if exists {
+            return (self.grids).solve_in_step(clock, &self.levels, &self.gravity, &self.ranks);
+        }
+        self.clear(clock.level);
+        Ok(())
+    }
+
+    /// Clears a level without this potential, so that snapshots do not depend on the rows of patches.
+    fn clear(&mut self, level: usize) {
+        let LevelSolver {
+            rows, potential, ..
+        } = &mut self.grids;
+        rows.visit(level);
+        potential.update::<nothing>(rows, (), &[]);
+    }
+}
+
+#[device]
+fn nothing<R: Real>(_potential: R) -> R {
+    0.0
+}
+
+/// Solves for the outer potential at the end of the step of a level.
+fn solve_outer_potential(
+    mut outer: PairPotentialSolver<OuterPotential>,
+    clock: Res<LevelClock>,
+) -> Result<(), Error> {
+    let exists = clock.level < outer.grids.rows.finest();
+    outer.solve_in_step(&clock, exists)
+}
+
+/// Solves for the inner potential at the end of the step of a level.
+fn solve_inner_potential(
+    mut inner: PairPotentialSolver<InnerPotential>,
+    clock: Res<LevelClock>,
+) -> Result<(), Error> {
+    inner.solve_in_step(&clock, clock.level > 0)
+}
+
+/// Solves for the outer potential of aligned levels that have changed.
+fn solve_outer_potential_of_aligned_levels(
+    mut outer: PairPotentialSolver<OuterPotential>,
+    aligned: Res<AlignedLevels>,
+) -> Result<(), Error> {
+    let finest = outer.grids.rows.finest();
+    for level in aligned.coarsest..=aligned.finest.max(aligned.coarsest) {
+        let PairPotentialSolver {
+            grids,
+            gravity,
+            ranks,
+            levels,
+        } = &mut outer;
+        match level < finest {
+            true => grids.solve_aligned(level, levels, gravity, ranks)?,
+            false => outer.clear(level),
+        }
+    }
+    Ok(())
+}
+
+/// Solves for the inner potential of aligned levels that have changed.
+pub(super) fn solve_inner_potential_of_aligned_levels(
+    mut inner: PairPotentialSolver<InnerPotential>,
+    aligned: Res<AlignedLevels>,
+) -> Result<(), Error> {
+    let PairPotentialSolver {
+        grids,
+        gravity,
+        ranks,
+        levels,
+    } = &mut inner;
+    let mut all = aligned.coarsest.max(1)..=aligned.finest;
+    // otherwise the solution at the end of the step holds
+    all.try_for_each(|level| match has_changed(level, levels) {
+        true => grids.solve_aligned(level, levels, gravity, ranks),
+        false => Ok(()),
+    })
+}
+
+/// Solves for the outer potential of all levels when the finest level is current.
+fn solve_initial_outer_potential(
+    mut outer: PairPotentialSolver<OuterPotential>,
+    clock: Res<LevelClock>,
+) -> Result<(), Error> {
+    let finest = outer.grids.rows.finest();
+    match outer.grids.rows.is_estimate() || clock.level < finest {
+        true => Ok(()),
+        false => {
+            outer.solve_initially(0..finest)?;
+            outer.clear(finest);
+            Ok(())
+        }
+    }
+}
+
+/// Solves for the inner potential of all levels when the finest level is current.
+pub(super) fn solve_initial_inner_potential(
+    mut inner: PairPotentialSolver<InnerPotential>,
+    clock: Res<LevelClock>,
+) -> Result<(), Error> {
+    let finest = inner.grids.rows.finest();
+    match inner.grids.rows.is_estimate() || clock.level < finest {
+        true => Ok(()),
+        false => {
+            inner.solve_initially(1..finest + 1)?;
+            inner.clear(0);
+            Ok(())
+        }
+    }
+}
+
+/// Data of the mean density of [`OuterMatter`].
+#[derive(SystemParam)]
+struct OuterMean<'w, 's> {
+    matter: Read<'w, 's, OuterMatter>,
+    solver: Res<'w, DeviceSolver>,
+    ranks: Res<'w, Ranks>,
+    equation: ResMut<'w, PoissonEquation>,
+}
+
+impl OuterMean<'_, '_> {
+    /// Computes the mean density of the root level if that is `level`.
+    fn compute(&mut self, level: usize) -> Result<(), Error> {
+        if level == 0 {
+            let summed = RootSums::plain(self.matter.own_on(level));
+            self.equation.outer_mean = summed.mean(&self.ranks, self.solver.kernels.as_ref())?;
+        }
+        Ok(())
+    }
+}
+
+fn compute_initial_outer_mean(mut mean: OuterMean, clock: Res<LevelClock>) -> Result<(), Error> {
+    mean.compute(clock.level)
+}
+
+fn compute_outer_mean(mut mean: OuterMean, clock: Res<LevelClock>) -> Result<(), Error> {
+    mean.compute(clock.level)
+}
+
+fn compute_outer_mean_of_aligned_levels(
+    mut mean: OuterMean,
+    aligned: Res<AlignedLevels>,
+) -> Result<(), Error> {
+    mean.compute(aligned.coarsest)
+}
