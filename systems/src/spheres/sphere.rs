@@ -246,7 +246,7 @@ impl HydrostaticGas {
     }
 
     /// Returns density (mass/length^3) and pressure at a radius. The density is constant within the radius of the innermost
-    /// 1e-12 of the mass; that of gas with a law of entropy has a relative error below 1e-9. The pressure is the outer one
+    /// 1e-12 of the mass; that of gas with a law of entropy has a relative error below 3e-9. The pressure is the outer one
     /// plus the integral of `density G M/r^2`.
     #[must_use]
     pub fn state(&self, r: f64) -> [f64; 2] {

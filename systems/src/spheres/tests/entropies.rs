@@ -55,7 +55,7 @@ fn the_gas_is_hydrostatic_and_has_the_entropy() {
             "core {core}, slope {slope}: entropy to {off:.1e}, equilibrium to {residual:.1e}, table to {table:.1e}"
         );
         assert!(off < 1e-6 && residual < 1e-6, "{off} {residual}");
-        assert!(table < 1e-9, "{table}");
+        assert!(table < 3e-9, "{table}");
         assert!((held.pressure(END) / PRESSURE - 1.0).abs() < 1e-12);
     }
 }
