@@ -39,7 +39,7 @@ struct PreviewBuilder<T> {
     found: HierarchyPreview,
     /// Per row, the neighbours that existed at its latest test; 0: not tested yet.
     tested: Vec<u32>,
-    held: HeldOctets,
+    cached: CachedOctets,
     /// Receives the number of patches from time to time.
     progress: T,
 }
@@ -66,21 +66,21 @@ impl Engine {
                 is_truncated: topology.root_rows() > MAX_PATCHES,
             },
             tested: Vec::new(),
-            held: HeldOctets {
+            cached: CachedOctets {
                 most: kept_octets(&self.world),
-                ..HeldOctets::default()
+                ..CachedOctets::default()
             },
             progress,
         };
         if preview.found.is_truncated {
             return Ok(preview.found);
         }
-        hold_octets(&mut self.world, &[])?;
+        keep_octets(&mut self.world, &[])?;
         self.world.insert_resource(InitialEstimate);
         self.build_hierarchy(&mut preview)?;
         let finest = self.world.resource::<Topology>().finest();
         (0..=finest).try_for_each(|level| preview.flag(self, level))?;
-        hold_octets(&mut self.world, &[])?;
+        keep_octets(&mut self.world, &[])?;
         self.world.remove_resource::<InitialEstimate>();
         preview.found.steps.truncate(finest + 1);
         if !preview.found.is_truncated {
@@ -163,9 +163,9 @@ impl<T> PreviewBuilder<T> {
         let [coarse, own] = topology.gather_rows(part);
         let patches = topology.patches();
         let read: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
-        hold_octets(&mut sim.world, &self.held.with(read, patches / 8))?;
+        keep_octets(&mut sim.world, &self.cached.with(read, patches / 8))?;
         for (level, rows) in [(level.wrapping_sub(1), coarse), (level, own)] {
-            let rows = self.held.unfilled(rows);
+            let rows = self.cached.unfilled(rows);
             if !rows.is_empty() {
                 with_rows(sim, level, rows.clone(), |sim| {
                     let mut new = sim.world.resource_mut::<NewRows>();
@@ -200,7 +200,7 @@ impl<T> PreviewBuilder<T> {
 
 /// Octets whose rows are in memory. A state is computed again only if its octet has been dropped.
 #[derive(Default)]
-struct HeldOctets {
+struct CachedOctets {
     /// Most octets that memory allows to keep.
     most: usize,
     /// Number of batches so far.
@@ -211,7 +211,7 @@ struct HeldOctets {
     filled: Vec<u8>,
 }
 
-impl HeldOctets {
+impl CachedOctets {
     /// Adds octets to those in memory, and drops the least recently used of the others. Returns all in memory,
     /// ascending. `all` is the number of octets of the hierarchy.
     fn with(&mut self, octets: Vec<u32>, all: usize) -> Vec<u32> {
@@ -224,17 +224,17 @@ impl HeldOctets {
             self.used[octet as usize] = self.batches;
         }
         let of_use = |octet: &u32| self.used[*octet as usize];
-        let mut held: Vec<u32> = (0..length as u32)
+        let mut cached: Vec<u32> = (0..length as u32)
             .filter(|octet| of_use(octet) > 0)
             .collect();
-        held.sort_by_key(|octet| std::cmp::Reverse(of_use(octet)));
-        let now = held.partition_point(|octet| of_use(octet) == self.batches);
+        cached.sort_by_key(|octet| std::cmp::Reverse(of_use(octet)));
+        let now = cached.partition_point(|octet| of_use(octet) == self.batches);
         let most = now.max(self.most.min(all / KEPT_PATCHES));
-        for octet in held.drain(most.min(held.len())..) {
+        for octet in cached.drain(most.min(cached.len())..) {
             (self.used[octet as usize], self.filled[octet as usize]) = (0, 0);
         }
-        held.sort_unstable();
-        held
+        cached.sort_unstable();
+        cached
     }
 
     /// Returns those of `rows` that have not been filled, and regards them as filled.
@@ -287,7 +287,7 @@ fn with_rows(
 }
 
 /// Makes all stores hold only the rows of some octets.
-fn hold_octets(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
+fn keep_octets(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
     let stores = world.resource::<Stores>().all();
     let mut stores = stores.into_iter();
     stores.try_for_each(|store| store.of_mut(world).allocate_octets(octets))
