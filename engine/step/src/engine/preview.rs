@@ -23,6 +23,9 @@ const KEPT_MEMORY: u64 = 8;
 /// Largest number of patches in a preview; the tables of more would take gigabytes.
 const MAX_PATCHES: usize = 1 << 22;
 
+/// Number of patches of a refined finest level above which only some octets are computed. Its state decides on no patch.
+const MOST_FINEST: usize = 1 << 15;
+
 /// Holds the results of a preview besides the hierarchy itself.
 #[derive(Clone, Debug)]
 pub struct HierarchyPreview {
@@ -32,6 +35,8 @@ pub struct HierarchyPreview {
     pub unknown_limits: Vec<&'static str>,
     /// `true` if patches are missing because the hierarchy is too large for a preview.
     pub is_truncated: bool,
+    /// The state of the finest level was computed in one of so many octets of patches.
+    pub finest_sample: usize,
 }
 
 /// Builds the initial hierarchy with fields on only some patches at a time.
@@ -64,6 +69,7 @@ impl Engine {
                 steps: vec![f64::INFINITY; topology.max_level + 1],
                 unknown_limits: Vec::new(),
                 is_truncated: topology.root_rows() > MAX_PATCHES,
+                finest_sample: 1,
             },
             tested: Vec::new(),
             cached: CachedOctets {
@@ -120,7 +126,14 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
         };
         let rows = topology.rows(level).iter();
         let now: Vec<(u32, u32)> = rows.map(|&row| (row, around(row))).collect();
-        let other = |(row, around): &&(u32, u32)| self.tested[*row as usize] != *around;
+        let sample = match finest && level > 0 {
+            true => now.len().div_ceil(MOST_FINEST).max(1),
+            false => 1,
+        };
+        self.found.finest_sample = sample;
+        let other = |(row, around): &&(u32, u32)| {
+            self.tested[*row as usize] != *around && (*row as usize / 8).is_multiple_of(sample)
+        };
         let others: Vec<u32> = now.iter().filter(other).map(|(row, _)| *row).collect();
         for (row, around) in now {
             self.tested[row as usize] = around;
