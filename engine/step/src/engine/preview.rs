@@ -35,7 +35,7 @@ pub struct HierarchyPreview {
     pub unknown_limits: Vec<&'static str>,
     /// `true` if patches are missing because the hierarchy is too large for a preview.
     pub is_truncated: bool,
-    /// The state of the finest level was computed in one of so many octets of patches.
+    /// The ratio of all octets of the finest level to those whose state was computed.
     pub finest_sample: usize,
 }
 
