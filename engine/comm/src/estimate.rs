@@ -53,9 +53,9 @@ pub struct LevelLoad {
     /// Work of a step; a patch without particles has 512 times 64.
     #[serde(skip)]
     pub work: u64,
-    /// Number of rows held: own patches, halo patches, and the rest of their octets.
+    /// Number of stored rows: own patches, halo patches, and the rest of their octets.
     #[serde(rename = "held_rows")]
-    pub held: u64,
+    pub stored_rows: u64,
     /// Halo values, from their owners.
     pub halo: Traffic,
     /// Averages of children, to the owners of their parents on this level.
@@ -183,10 +183,10 @@ impl PartitionEstimate {
         work.imbalance(self.ranks)
     }
 
-    /// Returns the number of rows that `rank` holds.
+    /// Returns the number of rows that `rank` stores.
     #[must_use]
-    pub fn held(&self, rank: usize) -> u64 {
-        self.rank(rank).iter().map(|load| load.held).sum()
+    pub fn stored_rows(&self, rank: usize) -> u64 {
+        self.rank(rank).iter().map(|load| load.stored_rows).sum()
     }
 
     /// Returns the number of patch updates of `rank` in a root step.
@@ -248,7 +248,7 @@ impl ReceivedTraffic {
         }
         let load = LevelLoad {
             patches: topology.rows(level).len() as u64,
-            held: 8 * topology.octets(level).len() as u64,
+            stored_rows: 8 * topology.octets(level).len() as u64,
             ..LevelLoad::default()
         };
         Self { load, flows }

@@ -20,7 +20,7 @@ pub struct CellTotals {
     /// Work per patch; empty if it is not measured.
     pub(super) work: Vec<u32>,
     /// Number of cells called in each round.
-    pub(super) called: Vec<u64>,
+    pub(super) cells_per_round: Vec<u64>,
 }
 
 impl CellTotals {
@@ -51,7 +51,7 @@ impl CellTotals {
     /// Returns the number of cells on this rank called in each round: the lengths of the queue.
     #[must_use]
     pub fn cells_per_round(&self) -> &[u64] {
-        &self.called
+        &self.cells_per_round
     }
 
     /// Returns the integrals over the leaf cells of this rank. They are exact, so that sums over ranks do not depend on
@@ -85,11 +85,11 @@ impl CellTotals {
     pub(super) fn append(&mut self, other: Self) {
         self.sums.extend(other.sums);
         self.work.extend(other.work);
-        if self.called.len() < other.called.len() {
-            self.called.resize(other.called.len(), 0);
+        if self.cells_per_round.len() < other.cells_per_round.len() {
+            self.cells_per_round.resize(other.cells_per_round.len(), 0);
         }
-        for (all, called) in self.called.iter_mut().zip(other.called) {
-            *all += called;
+        for (all, cells) in self.cells_per_round.iter_mut().zip(other.cells_per_round) {
+            *all += cells;
         }
     }
 }
@@ -119,12 +119,12 @@ mod tests {
 
     #[test]
     fn queues_add_up() {
-        let called = |called: &[u64]| CellTotals {
-            called: called.to_vec(),
+        let totals = |cells: &[u64]| CellTotals {
+            cells_per_round: cells.to_vec(),
             ..CellTotals::default()
         };
-        let mut all = called(&[512, 3]);
-        all.append(called(&[1024, 10, 1]));
+        let mut all = totals(&[512, 3]);
+        all.append(totals(&[1024, 10, 1]));
         assert_eq!(all.cells_per_round(), [1536, 13, 1]);
     }
 }

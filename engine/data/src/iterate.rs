@@ -96,7 +96,7 @@ impl<F: Field> Pool<F> {
                 let cause = |result: M::Result<R>| {
                     failure_cause(&result.into_subcycle(), calls, M::DOC, rows.sum_names())
                 };
-                self.report_call::<M, R>(rows, job, stop.called(), cause);
+                self.report_call::<M, R>(rows, job, stop.cell(), cause);
             });
         }
         CellTotals {
@@ -178,7 +178,7 @@ impl<F: Field> Pool<F> {
             values.map(of_cell)
         });
         let others = rows.checked(others.collect(), Vec::new());
-        let called = self.replay_call::<M, R>(rows, job, stop.called());
+        let called = self.replay_call::<M, R>(rows, job, stop.cell());
         let Some(called) = rows.checked(called, None) else {
             return;
         };
@@ -344,7 +344,7 @@ pub(super) struct StoppedCell {
 }
 
 impl StoppedCell {
-    fn called(&self) -> CalledCell<'_> {
+    fn cell(&self) -> CalledCell<'_> {
         CalledCell {
             item: self.item,
             carried: &self.carried,
@@ -398,7 +398,7 @@ pub(super) struct RowCalls {
     leaf: bool,
     work: u32,
     /// Number of cells called in each round.
-    called: Vec<u64>,
+    cells_per_round: Vec<u64>,
 }
 
 impl RowCalls {
@@ -408,7 +408,7 @@ impl RowCalls {
             sums: vec![0.0; sums * CELLS],
             leaf,
             work: 0,
-            called: Vec::new(),
+            cells_per_round: Vec::new(),
         }
     }
 
@@ -424,7 +424,7 @@ impl RowCalls {
         let totals = CellTotals {
             sums: self.sums.chunks(CELLS).map(sum).collect(),
             work: if weighed { vec![self.work] } else { Vec::new() },
-            called: self.called,
+            cells_per_round: self.cells_per_round,
             ..CellTotals::default()
         };
         (totals, self.stopped)
@@ -484,7 +484,7 @@ impl RowCalls {
     ) -> Option<Vec<(usize, CarriedNumbers<R>)>> {
         reader.load_state::<<M::Result<R> as SubcycleResult<R>>::State>(row, values);
         let (mut again, mut physical) = (Vec::new(), true);
-        self.called = vec![CELLS as u64];
+        self.cells_per_round = vec![CELLS as u64];
         reader.each(row, block, |cell, result| {
             let result = result.into_subcycle();
             self.work += result.work.max(0) as u32;
@@ -550,9 +550,9 @@ impl RowCalls {
     }
 
     fn count(&mut self, call: usize) {
-        match self.called.get_mut(call) {
+        match self.cells_per_round.get_mut(call) {
             Some(cells) => *cells += 1,
-            None => self.called.push(1),
+            None => self.cells_per_round.push(1),
         }
     }
 

@@ -9,6 +9,7 @@ use nestar_engine::comm::{MessageBuffer, Reduction};
 use std::ffi::c_int;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// Serialises MPI calls (`MPI_THREAD_SERIALIZED`).
 static CALLS: Mutex<()> = Mutex::new(());
@@ -53,8 +54,12 @@ pub fn finalise() {
     mpi!(MPI_Finalize());
 }
 
+/// Time in which the launcher can forward what the ranks have written; it drops the rest when a job is aborted.
+const FORWARDING: Duration = Duration::from_millis(200);
+
 /// Aborts all ranks with an exit status.
 pub fn abort(status: u8) -> ! {
+    std::thread::sleep(FORWARDING);
     // SAFETY: a constant of the library
     let world = unsafe { ffi::RSMPI_COMM_WORLD };
     mpi!(MPI_Abort(world, c_int::from(status)));

@@ -164,7 +164,7 @@ impl Plugin for Particles {
         sim.world.insert_resource(motion(sim, &config));
         let lost = vec![Escaped::default(); species.len()];
         let names = species.iter().map(|species| species.name.clone()).collect();
-        sim.register_items(SpeciesMap(species, 0))?;
+        sim.register_particle_set(SpeciesMap(species, 0))?;
         sim.register_state(
             "particles",
             MassQuantum {

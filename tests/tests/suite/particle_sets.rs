@@ -132,7 +132,7 @@ struct Flight;
 
 impl Plugin for Flight {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_items(TestParticles::default())?;
+        sim.register_particle_set(TestParticles::default())?;
         sim.system_in(Initialise::State, begin);
         sim.system_in(Advance::Sources, fly);
         Ok(())
@@ -366,7 +366,7 @@ struct Losing;
 
 impl Plugin for Losing {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_items(TestParticles::default())?;
+        sim.register_particle_set(TestParticles::default())?;
         sim.system_in(Advance::Sources, lose);
         Ok(())
     }

@@ -145,7 +145,7 @@ fn held(stepper: &mut Stepper) -> (HilbertPartition, Vec<LevelLoad>) {
         let mut load = LevelLoad {
             patches: topology.rows(level).len() as u64,
             work: topology.rows(level).len() as u64 * PATCH_WORK,
-            held: 8 * topology.octets(level).len() as u64,
+            stored_rows: 8 * topology.octets(level).len() as u64,
             ..LevelLoad::default()
         };
         let plans = [&shares.halo[level], &shares.averages[level]];

@@ -134,6 +134,34 @@ fn plans_apply_the_memory_limit_like_a_run() {
     assert!(sim.engine().world.resource::<MemoryGuard>().capped > 0);
 }
 
+/// Even gas, refined everywhere.
+const EVEN: &str = r#"
+scenario = "formula"
+[initial]
+density = "1"
+pressure = "1"
+[domain]
+cells = [136, 128, 128]
+[time]
+end = 1.0
+[mesh]
+max_level = 1
+refine = [{ criterion = "formula", when = "density > 0" }]
+"#;
+
+#[test]
+fn a_large_finest_level_is_computed_in_part() {
+    let found = build(EVEN, &[]).with(|sim| {
+        let found = sim.preview_hierarchy(|_| ())?;
+        assert_eq!(sim.world.resource::<Topology>().count(1), 8 * 17 * 16 * 16);
+        Ok(found)
+    });
+    let found = found.unwrap_or_else(|e: Error| panic!("{e}"));
+    assert_eq!(found.finest_sample, 2);
+    let ratio = found.steps[1] / found.steps[0];
+    assert!((ratio - 0.5).abs() < 1e-12, "{ratio}");
+}
+
 /// A criterion that looks at the whole hierarchy.
 fn everywhere(topology: Res<Topology>, gas: Read<Gas>) {
     for row in 0..topology.capacity() as u32 {

@@ -67,7 +67,7 @@ fn compare(estimate: &PartitionEstimate, topology: &Topology, plans: &ExchangePl
         let load = estimate.load(rank, level);
         assert_eq!(load.patches, topology.rows(level).len() as u64);
         assert_eq!(load.halo_patches(), topology.copies(level).len() as u64);
-        assert_eq!(load.held, 8 * topology.octets(level).len() as u64);
+        assert_eq!(load.stored_rows, 8 * topology.octets(level).len() as u64);
         let (copies, averages) = (&plans.halo[level], &plans.averages[level]);
         let faces = &plans.faces[level];
         let count = |lists: &[(usize, Vec<_>)]| {
@@ -179,9 +179,15 @@ fn two_patches_side_by_side() {
     let estimate = PartitionEstimate::new(&outline, 2, 3);
     for rank in 0..2 {
         let load = estimate.load(rank, 0);
-        assert_eq!((load.patches, load.halo_patches(), load.held), (1, 1, 8));
+        assert_eq!(
+            (load.patches, load.halo_patches(), load.stored_rows),
+            (1, 1, 8)
+        );
         assert_eq!(load.halo.received.cells, 3 * 64);
-        assert_eq!((estimate.neighbours[rank], estimate.held(rank)), (1, 8));
+        assert_eq!(
+            (estimate.neighbours[rank], estimate.stored_rows(rank)),
+            (1, 8)
+        );
         let [sent, received] = estimate.traffic(rank, 0, &SIZES);
         assert_eq!(sent, received);
         assert_eq!((sent.messages, sent.bytes), (1, 3 * 64 * 20));

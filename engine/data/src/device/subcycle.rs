@@ -123,7 +123,7 @@ impl BatchLayout {
 struct LaunchedBatch<'a> {
     batch: &'a BatchLayout,
     input: CellInput<Number>,
-    called: Vec<u64>,
+    cells_per_round: Vec<u64>,
 }
 
 impl<F: Field> CellLauncher<'_, F> {
@@ -157,11 +157,11 @@ impl<F: Field> CellLauncher<'_, F> {
         for batch in &batches {
             let mut input = self.prepare_input(job, batch, words)?;
             input.calls = each as i32;
-            let called = self.call_patches(job, batch, input, words, rounds)?;
+            let cells_per_round = self.call_patches(job, batch, input, words, rounds)?;
             let made = LaunchedBatch {
                 batch,
                 input,
-                called,
+                cells_per_round,
             };
             if at_once {
                 waiting.push(made);
@@ -193,11 +193,11 @@ impl<F: Field> CellLauncher<'_, F> {
     ) -> Result<Vec<u64>, DeviceError> {
         let device = &self.pool.device().device;
         let lists = words.address() + 8 * batch.shared as u64;
-        let (mut called, mut launch) = (Vec::new(), input);
+        let (mut cells_per_round, mut launch) = (Vec::new(), input);
         let mut cells = batch.cells();
         while cells > 0 {
-            let list = called.len() % 2 * 4 * batch.cells();
-            let last = called.len() + 1 == rounds;
+            let list = cells_per_round.len() % 2 * 4 * batch.cells();
+            let last = cells_per_round.len() + 1 == rounds;
             launch.next = if last {
                 Address::NONE
             } else {
@@ -205,7 +205,7 @@ impl<F: Field> CellLauncher<'_, F> {
             };
             launch.listed = cells as i32;
             self.launch_with(SUBCYCLES, 0, job, cells.div_ceil(CELLS), launch)?;
-            called.push(cells as u64);
+            cells_per_round.push(cells as u64);
             if last {
                 break;
             }
@@ -222,7 +222,7 @@ impl<F: Field> CellLauncher<'_, F> {
         if batch.sums > 0 && batch.stored > 0 {
             self.launch_with(SUBCYCLES, 1, job, batch.patches, input)?;
         }
-        Ok(called)
+        Ok(cells_per_round)
     }
 
     /// Prepares the input of launches over a batch, with carried numbers set to zero.
@@ -255,7 +255,7 @@ impl<F: Field> CellLauncher<'_, F> {
         let LaunchedBatch {
             batch,
             input,
-            called,
+            cells_per_round,
         } = made;
         let round: SubcycleRound = bytemuck::cast(words[batch.round]);
         let mut stopped = StoppedCells::default();
@@ -264,8 +264,8 @@ impl<F: Field> CellLauncher<'_, F> {
                 .map(Some)
         };
         if round.failed != 0 {
-            stopped.failed = stop(called.len() - 1, round.failed)?;
-        } else if called.len() == rounds && round.unfinished != 0 {
+            stopped.failed = stop(cells_per_round.len() - 1, round.failed)?;
+        } else if cells_per_round.len() == rounds && round.unfinished != 0 {
             stopped.unfinished = stop(calls, round.unfinished)?;
         } else {
             let sums = &words[batch.round + 1..batch.work()];
@@ -273,7 +273,7 @@ impl<F: Field> CellLauncher<'_, F> {
             totals.append(CellTotals {
                 sums: bytemuck::cast_slice(sums).to_vec(),
                 work: work[..work.len().min(batch.patches)].to_vec(),
-                called,
+                cells_per_round,
                 ..CellTotals::default()
             });
         }

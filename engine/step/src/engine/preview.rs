@@ -23,6 +23,9 @@ const KEPT_MEMORY: u64 = 8;
 /// Largest number of patches in a preview; the tables of more would take gigabytes.
 const MAX_PATCHES: usize = 1 << 22;
 
+/// Number of patches of a refined finest level above which only some octets are computed. Its state decides on no patch.
+const MOST_FINEST: usize = 1 << 15;
+
 /// Holds the results of a preview besides the hierarchy itself.
 #[derive(Clone, Debug)]
 pub struct HierarchyPreview {
@@ -32,6 +35,8 @@ pub struct HierarchyPreview {
     pub unknown_limits: Vec<&'static str>,
     /// `true` if patches are missing because the hierarchy is too large for a preview.
     pub is_truncated: bool,
+    /// The ratio of all octets of the finest level to those whose state was computed.
+    pub finest_sample: usize,
 }
 
 /// Builds the initial hierarchy with fields on only some patches at a time.
@@ -39,7 +44,7 @@ struct PreviewBuilder<T> {
     found: HierarchyPreview,
     /// Per row, the neighbours that existed at its latest test; 0: not tested yet.
     tested: Vec<u32>,
-    held: HeldOctets,
+    cached: CachedOctets,
     /// Receives the number of patches from time to time.
     progress: T,
 }
@@ -64,23 +69,24 @@ impl Engine {
                 steps: vec![f64::INFINITY; topology.max_level + 1],
                 unknown_limits: Vec::new(),
                 is_truncated: topology.root_rows() > MAX_PATCHES,
+                finest_sample: 1,
             },
             tested: Vec::new(),
-            held: HeldOctets {
+            cached: CachedOctets {
                 most: kept_octets(&self.world),
-                ..HeldOctets::default()
+                ..CachedOctets::default()
             },
             progress,
         };
         if preview.found.is_truncated {
             return Ok(preview.found);
         }
-        hold_octets(&mut self.world, &[])?;
+        keep_octets(&mut self.world, &[])?;
         self.world.insert_resource(InitialEstimate);
         self.build_hierarchy(&mut preview)?;
         let finest = self.world.resource::<Topology>().finest();
         (0..=finest).try_for_each(|level| preview.flag(self, level))?;
-        hold_octets(&mut self.world, &[])?;
+        keep_octets(&mut self.world, &[])?;
         self.world.remove_resource::<InitialEstimate>();
         preview.found.steps.truncate(finest + 1);
         if !preview.found.is_truncated {
@@ -120,7 +126,14 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
         };
         let rows = topology.rows(level).iter();
         let now: Vec<(u32, u32)> = rows.map(|&row| (row, around(row))).collect();
-        let other = |(row, around): &&(u32, u32)| self.tested[*row as usize] != *around;
+        let sample = match finest && level > 0 {
+            true => now.len().div_ceil(MOST_FINEST).max(1),
+            false => 1,
+        };
+        self.found.finest_sample = sample;
+        let other = |(row, around): &&(u32, u32)| {
+            self.tested[*row as usize] != *around && (*row as usize / 8).is_multiple_of(sample)
+        };
         let others: Vec<u32> = now.iter().filter(other).map(|(row, _)| *row).collect();
         for (row, around) in now {
             self.tested[row as usize] = around;
@@ -163,9 +176,9 @@ impl<T> PreviewBuilder<T> {
         let [coarse, own] = topology.gather_rows(part);
         let patches = topology.patches();
         let read: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
-        hold_octets(&mut sim.world, &self.held.with(read, patches / 8))?;
+        keep_octets(&mut sim.world, &self.cached.with(read, patches / 8))?;
         for (level, rows) in [(level.wrapping_sub(1), coarse), (level, own)] {
-            let rows = self.held.unfilled(rows);
+            let rows = self.cached.unfilled(rows);
             if !rows.is_empty() {
                 with_rows(sim, level, rows.clone(), |sim| {
                     let mut new = sim.world.resource_mut::<NewRows>();
@@ -200,7 +213,7 @@ impl<T> PreviewBuilder<T> {
 
 /// Octets whose rows are in memory. A state is computed again only if its octet has been dropped.
 #[derive(Default)]
-struct HeldOctets {
+struct CachedOctets {
     /// Most octets that memory allows to keep.
     most: usize,
     /// Number of batches so far.
@@ -211,7 +224,7 @@ struct HeldOctets {
     filled: Vec<u8>,
 }
 
-impl HeldOctets {
+impl CachedOctets {
     /// Adds octets to those in memory, and drops the least recently used of the others. Returns all in memory,
     /// ascending. `all` is the number of octets of the hierarchy.
     fn with(&mut self, octets: Vec<u32>, all: usize) -> Vec<u32> {
@@ -224,17 +237,17 @@ impl HeldOctets {
             self.used[octet as usize] = self.batches;
         }
         let of_use = |octet: &u32| self.used[*octet as usize];
-        let mut held: Vec<u32> = (0..length as u32)
+        let mut cached: Vec<u32> = (0..length as u32)
             .filter(|octet| of_use(octet) > 0)
             .collect();
-        held.sort_by_key(|octet| std::cmp::Reverse(of_use(octet)));
-        let now = held.partition_point(|octet| of_use(octet) == self.batches);
+        cached.sort_by_key(|octet| std::cmp::Reverse(of_use(octet)));
+        let now = cached.partition_point(|octet| of_use(octet) == self.batches);
         let most = now.max(self.most.min(all / KEPT_PATCHES));
-        for octet in held.drain(most.min(held.len())..) {
+        for octet in cached.drain(most.min(cached.len())..) {
             (self.used[octet as usize], self.filled[octet as usize]) = (0, 0);
         }
-        held.sort_unstable();
-        held
+        cached.sort_unstable();
+        cached
     }
 
     /// Returns those of `rows` that have not been filled, and regards them as filled.
@@ -287,7 +300,7 @@ fn with_rows(
 }
 
 /// Makes all stores hold only the rows of some octets.
-fn hold_octets(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
+fn keep_octets(world: &mut World, octets: &[u32]) -> Result<(), DeviceError> {
     let stores = world.resource::<Stores>().all();
     let mut stores = stores.into_iter();
     stores.try_for_each(|store| store.of_mut(world).allocate_octets(octets))

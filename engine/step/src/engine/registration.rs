@@ -119,7 +119,10 @@ impl Engine {
     /// # Errors
     /// Other particles have the name or the type, the name is invalid, or the columns do not match the
     /// record.
-    pub fn register_items<G: ParticleGroup>(&mut self, mut particles: G) -> Result<(), Error> {
+    pub fn register_particle_set<G: ParticleGroup>(
+        &mut self,
+        mut particles: G,
+    ) -> Result<(), Error> {
         let mut known: Vec<String> = Vec::new();
         known.extend(
             self.world

@@ -87,12 +87,12 @@ fn count_fitting(
         }
     }
     let demand = RegridDemand::new(world, level, coarsened);
-    let held = topology.capacity();
+    let stored = topology.capacity();
     // existing rows need no memory: the machine is asked only if more are needed
-    if demand.rows(result.0) > held
+    if demand.rows(result.0) > stored
         && let Some(memory) = available(world)
     {
-        let fits = |octets| demand.rows(octets) <= held || demand.bytes(octets) <= memory.bytes;
+        let fits = |octets| demand.rows(octets) <= stored || demand.bytes(octets) <= memory.bytes;
         let most = largest(result.0, fits);
         if most < result.0 {
             let rank = world.resource::<Ranks>().rank_for_messages();

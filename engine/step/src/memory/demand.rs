@@ -82,8 +82,8 @@ impl<'a> RegridDemand<'a> {
     pub fn new(world: &'a World, level: usize, coarsened: u64) -> Self {
         let topology = world.resource::<Topology>();
         let fields = world.resource::<Stores>().all();
-        let held = topology.octets(level + 1);
-        let own = held.iter().filter(|octet| octet.owned != 0).count() as u64;
+        let stored = topology.octets(level + 1);
+        let own = stored.iter().filter(|octet| octet.owned != 0).count() as u64;
         let registers: usize = fields.iter().map(|f| f.of(world).register_bytes()).sum();
         Self {
             world,
@@ -93,7 +93,7 @@ impl<'a> RegridDemand<'a> {
             coarsened,
             now: Octets {
                 own,
-                others: held.len() as u64 - own,
+                others: stored.len() as u64 - own,
             },
             registers: registers as u64,
         }
@@ -106,8 +106,8 @@ impl<'a> RegridDemand<'a> {
         let imbalance = self.world.resource::<Settings>().run.imbalance;
         let after = predicted_octets(self.now, all, self.ranks, refined, imbalance);
         let levels = 0..=self.topology.max_level;
-        let held: usize = levels.map(|l| self.topology.octets(l).len()).sum();
-        let same = held as u64 - self.now.own - self.now.others;
+        let stored: usize = levels.map(|l| self.topology.octets(l).len()).sum();
+        let same = stored as u64 - self.now.own - self.now.others;
         let rows = 8 * (same + self.parents(after) + after.own + after.others);
         (rows as usize).max(self.topology.capacity())
     }

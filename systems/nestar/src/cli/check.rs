@@ -118,7 +118,13 @@ fn estimates(
     let particles: u64 = particles.map(|kind| kind.count).sum();
     let is_small =
         particles == 0 || (particles <= MAX_CREATED_PARTICLES && shortage_note.is_empty());
-    let (own, note) = first_steps(app, on_host, preview, found, is_small)?;
+    let sample = found.finest_sample;
+    let (own, mut note) = first_steps(app, on_host, preview, found, is_small)?;
+    if sample > 1 {
+        note += &format!(
+            "the step of the finest level is that of one in {sample} octets of its patches; the state of the others was not evaluated\n"
+        );
+    }
     let steps = Steps::new(preview, own);
     text += &output(preview, &steps);
     let measured = || {

@@ -85,7 +85,7 @@ impl PlanInput {
     /// Returns the memory of the patches and particles of a rank in bytes.
     fn memory(&self, estimate: &PartitionEstimate, rank: usize) -> u64 {
         let particles = estimate.items(rank) as f64 * self.particles.bytes;
-        estimate.held(rank) * self.row_bytes + particles as u64
+        estimate.stored_rows(rank) * self.row_bytes + particles as u64
     }
 }
 

@@ -15,7 +15,7 @@ struct Corner {
 
 impl Plugin for Corner {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.register_items(TestParticles(Vec::new(), self.weight))?;
+        sim.register_particle_set(TestParticles(Vec::new(), self.weight))?;
         sim.system_in(Initialise::State, begin_in_corner);
         Ok(())
     }
