@@ -40,12 +40,12 @@ impl Timeline {
     ///
     /// # Panics
     /// If there is no such owner.
-    pub fn settle(&self, owner: usize) -> Result<(), DeviceError> {
+    pub fn synchronise(&self, owner: usize) -> Result<(), DeviceError> {
         self.begin(owner)?;
         self.backend.synchronise()
     }
 
-    /// Sets all times to zero; intervals that have not been [settled](Timeline::settle) are counted from their beginning.
+    /// Sets all times to zero; intervals that have not been [synchronised](Timeline::synchronise) are counted from their beginning.
     pub fn reset(&self) {
         self.owners.iter().for_each(|sum| sum.store(0, Relaxed));
     }

@@ -1,7 +1,7 @@
 //! What a run is doing: the wall time of each plugin, and the present system.
 
 use crate::Phase;
-use crate::order::short_name;
+use crate::system_name::short_name;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Device, Timeline};
@@ -86,11 +86,11 @@ impl Clock {
     }
 
     /// Adds the time so far, of host and device, to the present owner. Waits for the device.
-    fn settle_all(&mut self) {
+    fn synchronise(&mut self) {
         self.add_elapsed();
         if let Some(timeline) = &self.device {
             // A failure of the device is reported by the next work on it.
-            let _ = timeline.settle(self.present);
+            let _ = timeline.synchronise(self.present);
         }
     }
 }
@@ -176,7 +176,7 @@ impl Activity {
     /// Sets all times to zero.
     pub fn reset(&self) {
         let mut clock = lock(&self.0.clock);
-        clock.settle_all();
+        clock.synchronise();
         clock.host.fill(0.0);
         if let Some(timeline) = &clock.device {
             timeline.reset();
@@ -193,7 +193,7 @@ impl Activity {
     #[must_use]
     pub fn seconds(&self) -> Vec<f64> {
         let mut clock = lock(&self.0.clock);
-        clock.settle_all();
+        clock.synchronise();
         match &clock.device {
             Some(timeline) => (0..clock.names.len())
                 .map(|owner| timeline.seconds(owner))

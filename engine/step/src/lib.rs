@@ -25,6 +25,7 @@ mod schedule;
 mod settings;
 pub mod state;
 pub mod synchronise;
+mod system_name;
 mod view;
 
 pub use access::{Around, FunctionFields, OtherFields, OtherHandles, Read, UpdateInputs, Write};
@@ -41,11 +42,12 @@ pub use initial::{Magnitude, require_range};
 pub use limits::StepLimits;
 pub use order::{
     FieldUse, IntoSystemReference, Schedules, StatelessSystem, SystemChain, SystemNamed,
-    SystemOptions, SystemOutcome, SystemReference, SystemSummary, short_name,
+    SystemOptions, SystemOutcome, SystemReference, SystemSummary,
 };
 pub use plugin_order::{PluginPlace, plugin_order};
 pub use replays::Replays;
 pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};
 pub use settings::{KeptKeys, Remarks, RunFacts, Settings, tables};
 pub use state::PluginState;
+pub use system_name::short_name;
 pub use view::FieldView;

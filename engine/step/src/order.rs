@@ -11,7 +11,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-pub use summary::{FieldUse, SystemSummary, short_name};
+pub use summary::{FieldUse, SystemSummary};
 pub use system::{
     IntoSystemReference, StatelessSystem, SystemOptions, SystemOutcome, SystemReference,
 };
@@ -19,6 +19,7 @@ pub use system::{
 use super::access::FieldAccesses;
 use super::activity::Activity;
 use super::resources::Resources;
+use super::system_name::short_name;
 use super::{AlignedLevels, Phase, StepSet};
 use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;

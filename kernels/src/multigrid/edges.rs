@@ -98,7 +98,7 @@ impl<R: Real> PotentialSlopes<'_, R> {
         }
     }
 
-    /// Returns the position in or beside a row of which a position beyond mirrored faces is the image.
+    /// Reflects a position beyond mirrored faces back into the domain; returns others unchanged.
     fn mirrored(&self, row: u32, at: [i32; 3]) -> Option<[i32; 3]> {
         let index = &self.view.index[row as usize];
         let mirrors = self.exterior.mirrors_beside(self.view.number, index);

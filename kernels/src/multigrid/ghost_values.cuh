@@ -146,7 +146,7 @@ RS_FN int mirrors_beside(const Exterior& e, const int* index, int level, int row
   return e.mirrored == 0 ? 0 : mirrors::mirrors_beside(e.mirrored, patches, rs::arr<int, 3>{{own[0], own[1], own[2]}});
 }
 
-// Moves a position outside mirrored faces of a row of N^3 to the cell of which it is the image.
+// Reflects a position outside mirrored faces of a row of N^3 cells back into the domain.
 template<int N> RS_FN void reflect(int faces, int* place) {
   const auto cell = mirrors::reflected(faces, rs::arr<int, 3>{{place[0], place[1], place[2]}}, N);
   for (int axis = 0; axis < 3; ++axis) place[axis] = cell[axis];

@@ -21,8 +21,8 @@ pub fn mirrors_beside(mirrored: i32, patches: &[i32; 3], index: &[i32; 3]) -> i3
     beside & mirrored
 }
 
-/// Returns the cell of which a cell outside the `mirrors` of a patch is the image; both are counted from the first of
-/// the `size`^3 cells of the patch.
+/// Reflects a cell outside mirrored faces of a patch back into the domain. Cells are counted from the first of the
+/// `size`^3 cells of the patch; `mirrors` is the bit mask of the faces.
 #[device]
 #[must_use]
 pub fn reflected(mirrors: i32, cell: &[i32; 3], size: i32) -> [i32; 3] {

@@ -1,8 +1,8 @@
 //! Messages about systems whose order is ambiguous.
 
-use super::short_name;
 use super::system::RegisteredSystem;
 use crate::access::FieldAccess;
+use crate::system_name::short_name;
 use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
 

@@ -1,6 +1,7 @@
 //! Extends a domain evenly beyond its mirrored faces, for transforms without mirrors.
 
 use super::exchange::{PaddedBox, PaddedPatch};
+use nestar_kernels::multigrid::mirrors::{mirrors_beside, reflected};
 use nestar_kernels::{CELLS, PATCH};
 
 /// Even extension of a domain: the domain and its mirror images form a box of twice the length along mirrored axes.
@@ -112,18 +113,12 @@ impl EvenExtension {
         patches.iter().enumerate().filter_map(one).collect()
     }
 
-    /// Returns the cell inside mirrored faces of which a cell relative to a patch is the image.
+    /// Reflects a cell, relative to a patch, outside mirrored faces back into the domain.
     fn folded(&self, patch: [i32; 3], cell: [i32; 3]) -> [i32; 3] {
-        std::array::from_fn(|axis| {
-            let size = PATCH as i32;
-            let [lower, upper] = self.mirrored[axis];
-            let last = patch[axis] + 1 == self.domain[axis] as i32;
-            match cell[axis] {
-                x if x < 0 && lower && patch[axis] == 0 => -1 - x,
-                x if x >= size && upper && last => 2 * size - 1 - x,
-                x => x,
-            }
-        })
+        let faces = self.mirrored.into_iter().flatten().enumerate();
+        let faces = faces.map(|(n, is_mirrored)| i32::from(is_mirrored) << n);
+        let beside = mirrors_beside(faces.sum(), &self.domain.map(|n| n as i32), &patch);
+        reflected(beside, &cell, PATCH as i32)
     }
 }
 
