@@ -116,8 +116,12 @@ PATCH_KERNEL(level_add_change, multigrid::Change) {
   }
 }
 
+// Copies rows, and adds the change of the same level in another field if there is one.
 PATCH_KERNEL(level_copy, multigrid::Change) {
   using namespace multigrid;
   const rs::i64 first = (rs::i64)p.rows[launch::block()] * CELLS;
-  EACH(cell, CELLS) p.to[first + cell] = p.from[first + cell];
+  EACH(cell, CELLS) {
+    const rs::i64 at = first + cell;
+    p.to[at] = p.after ? p.from[at] + (p.after[at] - p.before[at]) : p.from[at];
+  }
 }

@@ -437,6 +437,39 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         Ok(())
     }
 
+    /// Sets own rows of a level to the potential before its step plus the change of another potential in the step; the caller
+    /// marks these as changed.
+    pub(super) fn follow<F: Field>(&self, other: &FieldView<F>) -> Result<(), Error> {
+        let level = other.level();
+        let own = self.potential.own_on(level);
+        if let Some(kernels) = &self.solver.kernels {
+            let bank = |field: &FieldView<F>, n: usize| {
+                Address::from(field.device().bank(field.banks()[n]))
+            };
+            let banks = own
+                .banks()
+                .map(|bank| Address::from(own.device().bank(bank)));
+            let (rows, count) = (own.place().on_device().rows(level), own.rows().len());
+            let given = device::CoarseChangeParameters {
+                after: bank(other, 0),
+                before: bank(other, 1),
+                ..self.copy_parameters(level, [banks[1], banks[0]], rows, count)
+            };
+            return kernels.launch(&kernels.copy, count, &given);
+        }
+        in_precision!(own.precision(), R => {
+            let [from, to] = [own.next::<R>(), own.present::<R>()];
+            let [before, after] = [other.next::<R>(), other.present::<R>()];
+            for_each_row(own.rows(), |row| {
+                let change = after.row(row).iter().zip(before.row(row)).map(|(after, before)| *after - *before);
+                // SAFETY: distinct rows.
+                let to = unsafe { to.row_mut(row) }.iter_mut();
+                to.zip(from.row(row)).zip(change).for_each(|((to, from), change)| *to = *from + change);
+            });
+        });
+        Ok(())
+    }
+
     /// Returns the parameters of the copy kernel.
     pub(super) fn copy_parameters(
         &self,

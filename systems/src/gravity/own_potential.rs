@@ -40,7 +40,7 @@ pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(
             .after(solve_initial_potential),
     );
     exchanges_own_halos::<OwnPotential>(
-        sim.system_in(Advance::Potential, solve_own_potential)
+        sim.system_in(Advance::Potential, predict_own_potential)
             .after(solve_potential),
     );
     exchanges_own_halos::<OwnPotential>(
@@ -84,19 +84,24 @@ impl OwnPotentialSolver<'_, '_> {
     }
 }
 
-/// Solves for the own potential at the end of the step of a level.
-pub(super) fn solve_own_potential(
+/// Predicts the own potential at the end of the step of a level, until it is solved for on synchronised levels.
+pub(super) fn predict_own_potential(
     mut own: OwnPotentialSolver,
     clock: Res<LevelClock>,
-    levels: Res<Levels>,
 ) -> Result<(), Error> {
     own.grids.commit(clock.level)?;
     if !own.differs(clock.level) {
         // new finer levels have not changed it yet
         return own.copy_from_potential(clock.level);
     }
-    own.grids
-        .solve_in_step(&clock, &levels, &own.gravity, &own.ranks)
+    // in the step, the equation differs from that of the potential by a constant fine-grid correction
+    let grids = &mut own.grids;
+    grids.follow(&grids.coarser.potential.own_on(clock.level))?;
+    grids.potential.change_on(clock.level);
+    match clock.level {
+        0 => grids.restore_beyond(),
+        _ => Ok(()),
+    }
 }
 
 /// Solves for the own potential of all aligned levels.

@@ -6,19 +6,18 @@
 //! the coarser level. Two particles of which one is elsewhere thus interact through the own potential, two others through
 //! the inner potential. Each of these forces is balanced.
 
-use super::level_solver::{DeviceSolver, LevelSolver, PoissonEquation, PotentialField};
+use super::level_solver::{DeviceSolver, LevelSolver, LevelState, PoissonEquation, PotentialField};
 use super::own_potential::{
-    solve_initial_own_potential, solve_own_potential, solve_own_potential_of_aligned_levels,
+    predict_own_potential, solve_initial_own_potential, solve_own_potential_of_aligned_levels,
 };
 use super::root_level::RootSums;
 use super::surroundings::Surroundings;
 use super::systems::{Gravity, has_changed};
 use super::{exchanges_own_halos, exterior_state, matter, potential};
-use crate::fields::{InnerMatter, InnerPotential, OuterMatter, OuterPotential};
+use crate::fields::{InnerMatter, InnerPotential, OuterMatter, OuterPotential, Potential};
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
-use nestar_device::{Real, device};
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::FieldSpec;
 use nestar_engine::mesh::{LevelClock, Levels};
@@ -61,7 +60,7 @@ pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(
             .after(solve_initial_own_potential)
             .before(solve_initial_outer_potential);
         sim.system_in(Advance::Potential, compute_outer_mean)
-            .after(solve_own_potential)
+            .after(predict_own_potential)
             .before(solve_outer_potential);
         sim.system_in(Aligned::Solve, compute_outer_mean_of_aligned_levels)
             .after(solve_own_potential_of_aligned_levels)
@@ -77,7 +76,7 @@ pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(
     );
     exchanges_own_halos::<OuterPotential>(
         sim.system_in(Advance::Potential, solve_outer_potential)
-            .after(solve_own_potential),
+            .after(predict_own_potential),
     );
     exchanges_own_halos::<InnerPotential>(
         sim.system_in(Advance::Potential, solve_inner_potential)
@@ -98,6 +97,8 @@ pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(
 #[derive(SystemParam)]
 pub(super) struct PairPotentialSolver<'w, 's, P: PotentialField> {
     grids: LevelSolver<'w, 's, P>,
+    /// Potential of all levels.
+    whole: Read<'w, 's, Potential>,
     gravity: Res<'w, Gravity>,
     ranks: Res<'w, Ranks>,
     levels: Res<'w, Levels>,
@@ -121,28 +122,30 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
     }
 
     /// Solves for the potential at the end of the step of a level, which has one if `exists`.
-    fn solve_in_step(&mut self, clock: &LevelClock, exists: bool) -> Result<(), Error> {
-        self.grids.commit(clock.level)?;
-        if exists {
-            return (self.grids).solve_in_step(clock, &self.levels, &self.gravity, &self.ranks);
+    fn solve_in_step(&mut self, level: usize, exists: bool) -> Result<(), Error> {
+        self.grids.commit(level)?;
+        if !exists {
+            return self.copy_potential(level);
         }
-        self.clear(clock.level);
+        // the change that both potentials share is large, that of the rest is smooth
+        self.grids.follow(&self.whole.own_on(level))?;
+        self.grids.potential.change_on(level);
+        let cycles = self.gravity.cycle_settings.cycles.div_ceil(2);
+        (self.grids).solve_again(level, cycles, &self.gravity, &self.ranks)
+    }
+
+    /// Solves for the potential of an aligned level.
+    fn solve_aligned(&mut self, level: usize) -> Result<(), Error> {
+        (self.grids).solve_aligned(level, &self.levels, &self.gravity, &self.ranks)
+    }
+
+    /// Copies the potential of all levels to a level without this potential, as the first guess for patches that it will have.
+    fn copy_potential(&mut self, level: usize) -> Result<(), Error> {
+        let grids = &mut self.grids;
+        grids.copy(&self.whole.own_on(level), LevelState::Present)?;
+        grids.potential.change_on(level);
         Ok(())
     }
-
-    /// Clears a level without this potential, so that snapshots do not depend on the rows of patches.
-    fn clear(&mut self, level: usize) {
-        let LevelSolver {
-            rows, potential, ..
-        } = &mut self.grids;
-        rows.visit(level);
-        potential.update::<nothing>(rows, (), &[]);
-    }
-}
-
-#[device]
-fn nothing<R: Real>(_potential: R) -> R {
-    0.0
 }
 
 /// Solves for the outer potential at the end of the step of a level.
@@ -151,7 +154,7 @@ fn solve_outer_potential(
     clock: Res<LevelClock>,
 ) -> Result<(), Error> {
     let exists = clock.level < outer.grids.rows.finest();
-    outer.solve_in_step(&clock, exists)
+    outer.solve_in_step(clock.level, exists)
 }
 
 /// Solves for the inner potential at the end of the step of a level.
@@ -159,7 +162,7 @@ fn solve_inner_potential(
     mut inner: PairPotentialSolver<InnerPotential>,
     clock: Res<LevelClock>,
 ) -> Result<(), Error> {
-    inner.solve_in_step(&clock, clock.level > 0)
+    inner.solve_in_step(clock.level, clock.level > 0)
 }
 
 /// Solves for the outer potential of aligned levels that have changed.
@@ -169,15 +172,9 @@ fn solve_outer_potential_of_aligned_levels(
 ) -> Result<(), Error> {
     let finest = outer.grids.rows.finest();
     for level in aligned.coarsest..=aligned.finest.max(aligned.coarsest) {
-        let PairPotentialSolver {
-            grids,
-            gravity,
-            ranks,
-            levels,
-        } = &mut outer;
         match level < finest {
-            true => grids.solve_aligned(level, levels, gravity, ranks)?,
-            false => outer.clear(level),
+            true => outer.solve_aligned(level)?,
+            false => outer.copy_potential(level)?,
         }
     }
     Ok(())
@@ -188,16 +185,10 @@ pub(super) fn solve_inner_potential_of_aligned_levels(
     mut inner: PairPotentialSolver<InnerPotential>,
     aligned: Res<AlignedLevels>,
 ) -> Result<(), Error> {
-    let PairPotentialSolver {
-        grids,
-        gravity,
-        ranks,
-        levels,
-    } = &mut inner;
     let mut all = aligned.coarsest.max(1)..=aligned.finest;
     // otherwise the solution at the end of the step holds
-    all.try_for_each(|level| match has_changed(level, levels) {
-        true => grids.solve_aligned(level, levels, gravity, ranks),
+    all.try_for_each(|level| match has_changed(level, &inner.levels) {
+        true => inner.solve_aligned(level),
         false => Ok(()),
     })
 }
@@ -212,8 +203,7 @@ fn solve_initial_outer_potential(
         true => Ok(()),
         false => {
             outer.solve_initially(0..finest)?;
-            outer.clear(finest);
-            Ok(())
+            outer.copy_potential(finest)
         }
     }
 }
@@ -228,8 +218,7 @@ pub(super) fn solve_initial_inner_potential(
         true => Ok(()),
         false => {
             inner.solve_initially(1..finest + 1)?;
-            inner.clear(0);
-            Ok(())
+            inner.copy_potential(0)
         }
     }
 }

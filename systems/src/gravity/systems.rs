@@ -72,8 +72,25 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None))
     }
 
-    /// Solves an aligned level without the fine-grid correction, in full after a change of the patches that determine its source
-    /// or its border.
+    /// Solves a level at the end of its step from the present potential.
+    pub(super) fn solve_again(
+        &mut self,
+        level: usize,
+        cycles: usize,
+        gravity: &Gravity,
+        ranks: &Ranks,
+    ) -> Result<(), Error> {
+        match level {
+            0 => self.solve_root(&gravity.root(ranks), 0),
+            _ => {
+                let sweeps = gravity.cycle_settings.sweeps;
+                (0..cycles).try_for_each(|_| self.cycle(level, sweeps, None))
+            }
+        }
+    }
+
+    /// Solves an aligned level without the fine-grid correction, as in a step after a change of the patches that determine its
+    /// source or its border.
     pub(super) fn solve_aligned(
         &mut self,
         level: usize,
@@ -82,7 +99,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         ranks: &Ranks,
     ) -> Result<(), Error> {
         let cycles = if has_changed(level, levels) {
-            INITIAL_CYCLES
+            gravity.cycle_settings.cycles
         } else {
             1
         };
