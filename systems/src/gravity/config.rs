@@ -138,6 +138,20 @@ pub struct CycleSettings {
     pub sweeps: usize,
 }
 
+impl CycleSettings {
+    /// Returns the number of cycles for the outer potential of pairs, whose first guess has the change of the potential of all
+    /// levels.
+    pub fn for_outer_potential(self) -> usize {
+        self.cycles.div_ceil(2)
+    }
+
+    /// Returns the number of cycles for the inner potential of pairs, with such a guess. Half the cycles would double the force of a
+    /// particle on itself.
+    pub fn for_inner_potential(self) -> usize {
+        (3 * self.cycles).div_ceil(4)
+    }
+}
+
 impl Default for GravityConfig {
     fn default() -> Self {
         Self {

@@ -61,9 +61,10 @@ impl ExchangeEstimate {
         if self.root.is_none() {
             // the root level with padding and mirror images, in its step and at synchronisation
             let has_finer = shape.patches.len() > 1;
-            // own and outer potentials of pairs
-            let of_pairs = if has_finer && self.pairs { 4.0 } else { 0.0 };
-            let solves = 1.0 + f64::from(u8::from(self.two_way && has_finer)) + of_pairs;
+            let aligned = f64::from(u8::from(self.two_way && has_finer));
+            let own = if self.own { aligned } else { 0.0 };
+            let outer = if has_finer && self.pairs { 2.0 } else { 0.0 };
+            let solves = 1.0 + aligned + own + outer;
             waits[0].host_bytes =
                 solves * self.box_size * NUMBER * (shape.patches[0] * CELLS) as f64;
         }
@@ -83,34 +84,33 @@ impl ExchangeEstimate {
             let CycleSettings { cycles, sweeps } = self.cycle_settings;
             let steps = shape.steps[level] as usize;
             let has_finer = level + 1 < levels;
-            let pairs = usize::from(has_finer) + usize::from(level > 0);
-            let potentials = 1
-                + usize::from(self.own && self.two_way && has_finer)
-                + if self.pairs { pairs } else { 0 };
-            sums[level] += potentials
-                * steps
-                * match level {
-                    0 => self.root(STEP_RESIDUAL),
-                    _ => cycles * cycle(sweeps, shape.patches[level]),
-                };
-            if self.pairs {
-                sums[level] += (potentials - 1)
-                    * steps
-                    * match level {
-                        0 => self.root(ALIGNED_RESIDUAL),
-                        _ => cycle(self.aligned, shape.patches[level]),
-                    };
+            let patches = shape.patches[level];
+            let in_step = |cycles: usize| match level {
+                0 => self.root(STEP_RESIDUAL),
+                _ => cycles * cycle(sweeps, patches),
+            };
+            let synchronised = match level {
+                0 => self.root(ALIGNED_RESIDUAL),
+                _ => cycle(self.aligned, patches),
+            };
+            sums[level] += steps * in_step(cycles);
+            if self.own && self.two_way && has_finer {
+                sums[level] += steps * synchronised;
+            }
+            if self.pairs && has_finer {
+                sums[level] +=
+                    steps * (in_step(self.cycle_settings.for_outer_potential()) + synchronised);
+            }
+            if self.pairs && level > 0 {
+                sums[level] += steps * in_step(self.cycle_settings.for_inner_potential());
             }
             if !self.two_way {
                 continue;
             }
             let aligned = alone(level) as usize;
-            sums[level] += aligned
-                * match level {
-                    0 if levels > 1 => self.root(ALIGNED_RESIDUAL),
-                    0 => 0,
-                    _ => cycle(self.aligned, shape.patches[level]),
-                };
+            if levels > 1 {
+                sums[level] += aligned * synchronised;
+            }
             // relaxed on the way down and up; the residual is restricted twice
             for finer in &mut sums[level + 1..] {
                 *finer += aligned * (4 * self.aligned + 4);

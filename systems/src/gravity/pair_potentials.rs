@@ -121,16 +121,15 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
         Ok(())
     }
 
-    /// Solves for the potential at the end of the step of a level, which has one if `exists`.
-    fn solve_in_step(&mut self, level: usize, exists: bool) -> Result<(), Error> {
+    /// Solves for the potential at the end of the step of a level by a number of cycles; a level without it has 0.
+    fn solve_in_step(&mut self, level: usize, cycles: usize) -> Result<(), Error> {
         self.grids.commit(level)?;
-        if !exists {
+        if cycles == 0 {
             return self.copy_potential(level);
         }
         // the change that both potentials share is large, that of the rest is smooth
         self.grids.follow(&self.whole.own_on(level))?;
         self.grids.potential.change_on(level);
-        let cycles = self.gravity.cycle_settings.cycles.div_ceil(2);
         (self.grids).solve_again(level, cycles, &self.gravity, &self.ranks)
     }
 
@@ -154,7 +153,8 @@ fn solve_outer_potential(
     clock: Res<LevelClock>,
 ) -> Result<(), Error> {
     let exists = clock.level < outer.grids.rows.finest();
-    outer.solve_in_step(clock.level, exists)
+    let cycles = outer.gravity.cycle_settings.for_outer_potential();
+    outer.solve_in_step(clock.level, if exists { cycles } else { 0 })
 }
 
 /// Solves for the inner potential at the end of the step of a level.
@@ -162,7 +162,8 @@ fn solve_inner_potential(
     mut inner: PairPotentialSolver<InnerPotential>,
     clock: Res<LevelClock>,
 ) -> Result<(), Error> {
-    inner.solve_in_step(clock.level, clock.level > 0)
+    let cycles = inner.gravity.cycle_settings.for_inner_potential();
+    inner.solve_in_step(clock.level, if clock.level > 0 { cycles } else { 0 })
 }
 
 /// Solves for the outer potential of aligned levels that have changed.
