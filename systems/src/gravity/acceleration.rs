@@ -5,7 +5,7 @@ use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PoissonEquation, PotentialField, for_each_row};
 use super::own_potential::{solve_initial_own_potential, solve_own_potential_of_aligned_levels};
 use super::pair_potentials::{
-    solve_initial_inner_potential, solve_inner_potential_of_aligned_levels,
+    solve_initial_pair_potentials, solve_pair_potentials_of_aligned_levels,
 };
 use super::surroundings::{FaceCondition, Surroundings};
 use super::systems::{Gravity, solve_aligned_levels, solve_initial_potential};
@@ -19,7 +19,7 @@ use bevy_ecs::system::SystemParam;
 use nestar_device::Lane;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::{Field, LevelRows, Patches};
-use nestar_engine::mesh::PatchIndex;
+use nestar_engine::mesh::{LevelClock, PatchIndex};
 use nestar_engine::step::{AlignedLevels, Remarks, SystemOptions, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
@@ -33,28 +33,40 @@ pub(super) fn register(sim: &mut Engine) {
         register_for::<OwnPotential, Acceleration>(sim);
     }
     if sim.world.contains_resource::<PairAccelerationRequested>() {
-        register_for::<InnerPotential, PairAcceleration>(sim);
-        register_for::<OwnPotential, PairAcceleration>(sim);
-        register_for::<OuterPotential, PairAcceleration>(sim);
+        register_pairs(sim);
     }
 }
 
 fn register_for<P: PotentialField, F: AccelerationBy<P>>(sim: &mut Engine) {
-    let mut initial = sim.system_in(Ready::Recompute, add_initial_acceleration::<P, F>);
     exchanges::<P>(
-        initial
+        sim.system_in(Ready::Recompute, add_initial_acceleration::<P, F>)
             .after(solve_initial_potential)
             .after(solve_initial_own_potential)
-            .after(solve_initial_inner_potential),
+            .after(solve_initial_pair_potentials),
     );
-    let mut in_step = sim.system_in(Advance::Couple, add_acceleration::<P, F>);
-    exchanges::<P>(&mut in_step);
-    let mut aligned = sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P, F>);
+    exchanges::<P>(&mut sim.system_in(Advance::Couple, add_acceleration::<P, F>));
     exchanges::<P>(
-        aligned
+        sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P, F>)
             .after(solve_aligned_levels)
             .after(solve_own_potential_of_aligned_levels)
-            .after(solve_inner_potential_of_aligned_levels),
+            .after(solve_pair_potentials_of_aligned_levels),
+    );
+}
+
+fn register_pairs(sim: &mut Engine) {
+    let exchange_all = |system: &mut SystemOptions| {
+        exchanges::<InnerPotential>(system);
+        exchanges::<OwnPotential>(system);
+        exchanges::<OuterPotential>(system);
+    };
+    exchange_all(
+        sim.system_in(Ready::Recompute, add_initial_pair_acceleration)
+            .after(solve_initial_pair_potentials),
+    );
+    exchange_all(&mut sim.system_in(Advance::Couple, add_pair_acceleration));
+    exchange_all(
+        sim.system_in(Aligned::Solve, add_pair_acceleration_on_aligned_levels)
+            .after(solve_pair_potentials_of_aligned_levels),
     );
 }
 
@@ -189,6 +201,54 @@ impl<P: PotentialField, F: AccelerationBy<P>> GravityAcceleration<'_, '_, P, F> 
     }
 }
 
+/// Accelerations by the potentials of pairs, which are added one after the other.
+type PairAccelerations<'w, 's> = ParamSet<
+    'w,
+    's,
+    (
+        GravityAcceleration<'static, 'static, InnerPotential, PairAcceleration>,
+        GravityAcceleration<'static, 'static, OwnPotential, PairAcceleration>,
+        GravityAcceleration<'static, 'static, OuterPotential, PairAcceleration>,
+    ),
+>;
+
+/// Adds the acceleration by the potentials of pairs on some levels.
+fn add_pairs_on(
+    potentials: &mut PairAccelerations,
+    levels: RangeInclusive<usize>,
+) -> Result<(), Error> {
+    potentials.p0().add_on(levels.clone())?;
+    potentials.p1().add_on(levels.clone())?;
+    potentials.p2().add_on(levels)
+}
+
+/// Adds the acceleration by the potentials of pairs at the end of the step of a level.
+pub(super) fn add_pair_acceleration(
+    mut potentials: PairAccelerations,
+    clock: Res<LevelClock>,
+) -> Result<(), Error> {
+    add_pairs_on(&mut potentials, clock.level..=clock.level)
+}
+
+/// Adds the acceleration by the potentials of pairs on all aligned levels.
+fn add_pair_acceleration_on_aligned_levels(
+    mut potentials: PairAccelerations,
+    aligned: Res<AlignedLevels>,
+) -> Result<(), Error> {
+    let levels = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
+    add_pairs_on(&mut potentials, levels)
+}
+
+/// Adds the acceleration by the potentials of pairs on all levels before the first step.
+fn add_initial_pair_acceleration(mut potentials: PairAccelerations) -> Result<(), Error> {
+    let first = potentials.p0();
+    let (level, finest) = (first.rows.level(), first.rows.finest());
+    match first.rows.is_estimate() || level < finest {
+        true => Ok(()),
+        false => add_pairs_on(&mut potentials, 0..=finest),
+    }
+}
+
 /// Adds the acceleration at the end of the step of a level.
 pub(super) fn add_acceleration<P: PotentialField, F: AccelerationBy<P>>(
     mut gravity: GravityAcceleration<P, F>,
@@ -230,9 +290,7 @@ pub(super) fn register_boundary_check(sim: &mut Engine, surroundings: Surroundin
     sim.system_in(Ready::Recompute, warn_of_levels_at_boundary)
         .after(add_initial_acceleration::<Potential, Acceleration>)
         .after(add_initial_acceleration::<OwnPotential, Acceleration>)
-        .after(add_initial_acceleration::<InnerPotential, PairAcceleration>)
-        .after(add_initial_acceleration::<OwnPotential, PairAcceleration>)
-        .after(add_initial_acceleration::<OuterPotential, PairAcceleration>);
+        .after(add_initial_pair_acceleration);
 }
 
 /// Warns if level 1 touches an isolated face; otherwise no finer level does.

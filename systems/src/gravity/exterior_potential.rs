@@ -104,9 +104,14 @@ impl<P: Field> ExteriorPotential<P> {
         }
     }
 
+    /// Returns `true` if the domain has no isolated faces.
+    pub(super) fn is_closed(&self) -> bool {
+        self.surroundings.is_closed()
+    }
+
     /// Returns the cells of the root level if the tables are needed.
     fn cells(&self) -> Option<[i32; 3]> {
-        (!self.surroundings.is_closed()).then_some(self.root_cells)
+        (!self.is_closed()).then_some(self.root_cells)
     }
 
     fn tables<R: Element>(&self) -> &ExteriorTables<R> {

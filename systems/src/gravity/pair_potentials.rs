@@ -6,6 +6,7 @@
 //! the coarser level. Two particles of which one is elsewhere thus interact through the own potential, two others through
 //! the inner potential. Each of these forces is balanced.
 
+use super::exterior_potential::ExteriorPotential;
 use super::level_solver::{DeviceSolver, LevelSolver, LevelState, PoissonEquation, PotentialField};
 use super::own_potential::{
     predict_own_potential, solve_initial_own_potential, solve_own_potential_of_aligned_levels,
@@ -21,9 +22,9 @@ use bevy_ecs::system::SystemParam;
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::FieldSpec;
 use nestar_engine::mesh::{LevelClock, Levels};
-use nestar_engine::step::{AlignedLevels, Read};
+use nestar_engine::step::{AlignedLevels, Read, SystemOptions};
 use nestar_engine::{Engine, Error};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 fn potential_of(name: &str, whose: &str) -> FieldSpec {
     let mut spec = potential();
@@ -55,45 +56,39 @@ pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(
     // the values around the domain are those of the outer potential
     let state = exterior_state::<InnerPotential>(sim, Surroundings::PERIODIC);
     sim.register_state("inner_gravity", state)?;
-    if surroundings.is_closed() {
-        sim.system_in(Ready::Recompute, compute_initial_outer_mean)
-            .after(solve_initial_own_potential)
-            .before(solve_initial_outer_potential);
-        sim.system_in(Advance::Potential, compute_outer_mean)
-            .after(predict_own_potential)
-            .before(solve_outer_potential);
-        sim.system_in(Aligned::Solve, compute_outer_mean_of_aligned_levels)
-            .after(solve_own_potential_of_aligned_levels)
-            .before(solve_outer_potential_of_aligned_levels);
-    }
-    exchanges_own_halos::<OuterPotential>(
-        sim.system_in(Ready::Recompute, solve_initial_outer_potential)
+    exchanges_halos(
+        sim.system_in(Ready::Recompute, solve_initial_pair_potentials)
             .after(solve_initial_own_potential),
     );
-    exchanges_own_halos::<InnerPotential>(
-        sim.system_in(Ready::Recompute, solve_initial_inner_potential)
-            .after(solve_initial_outer_potential),
-    );
-    exchanges_own_halos::<OuterPotential>(
-        sim.system_in(Advance::Potential, solve_outer_potential)
+    exchanges_halos(
+        sim.system_in(Advance::Potential, solve_pair_potentials)
             .after(predict_own_potential),
     );
-    exchanges_own_halos::<InnerPotential>(
-        sim.system_in(Advance::Potential, solve_inner_potential)
-            .after(solve_outer_potential),
-    );
-    exchanges_own_halos::<OuterPotential>(
-        sim.system_in(Aligned::Solve, solve_outer_potential_of_aligned_levels)
+    exchanges_halos(
+        sim.system_in(Aligned::Solve, solve_pair_potentials_of_aligned_levels)
             .after(solve_own_potential_of_aligned_levels),
-    );
-    exchanges_own_halos::<InnerPotential>(
-        sim.system_in(Aligned::Solve, solve_inner_potential_of_aligned_levels)
-            .after(solve_outer_potential_of_aligned_levels),
     );
     Ok(())
 }
 
-/// Data of the systems.
+/// Declares that a system exchanges the halos of both potentials itself.
+fn exchanges_halos(system: &mut SystemOptions) {
+    exchanges_own_halos::<OuterPotential>(system);
+    exchanges_own_halos::<InnerPotential>(system);
+}
+
+/// Mean density and solvers of both potentials, which are used one after the other.
+type Solvers<'w, 's> = ParamSet<
+    'w,
+    's,
+    (
+        OuterMean<'static, 'static>,
+        PairPotentialSolver<'static, 'static, OuterPotential>,
+        PairPotentialSolver<'static, 'static, InnerPotential>,
+    ),
+>;
+
+/// Solver of one of the potentials.
 #[derive(SystemParam)]
 pub(super) struct PairPotentialSolver<'w, 's, P: PotentialField> {
     grids: LevelSolver<'w, 's, P>,
@@ -138,6 +133,14 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
         (self.grids).solve_aligned(level, &self.levels, &self.gravity, &self.ranks)
     }
 
+    /// Updates the halos of some levels.
+    fn refresh(&mut self, mut levels: RangeInclusive<usize>) -> Result<(), Error> {
+        let LevelSolver {
+            potential, ranks, ..
+        } = &mut self.grids;
+        levels.try_for_each(|level| Ok(potential.refresh_on(ranks, level)?))
+    }
+
     /// Copies the potential of all levels to a level without this potential, as the first guess for patches that it will have.
     fn copy_potential(&mut self, level: usize) -> Result<(), Error> {
         let grids = &mut self.grids;
@@ -147,114 +150,82 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
     }
 }
 
-/// Solves for the outer potential at the end of the step of a level.
-fn solve_outer_potential(
-    mut outer: PairPotentialSolver<OuterPotential>,
-    clock: Res<LevelClock>,
-) -> Result<(), Error> {
-    let exists = clock.level < outer.grids.rows.finest();
+/// Solves for both potentials at the end of the step of a level.
+fn solve_pair_potentials(mut solvers: Solvers, clock: Res<LevelClock>) -> Result<(), Error> {
+    let level = clock.level;
+    solvers.p0().compute(level)?;
+    let mut outer = solvers.p1();
+    let exists = level < outer.grids.rows.finest();
     let cycles = outer.gravity.cycle_settings.for_outer_potential();
-    outer.solve_in_step(clock.level, if exists { cycles } else { 0 })
-}
-
-/// Solves for the inner potential at the end of the step of a level.
-fn solve_inner_potential(
-    mut inner: PairPotentialSolver<InnerPotential>,
-    clock: Res<LevelClock>,
-) -> Result<(), Error> {
+    outer.solve_in_step(level, if exists { cycles } else { 0 })?;
+    outer.refresh(level.saturating_sub(1)..=level)?;
+    let mut inner = solvers.p2();
     let cycles = inner.gravity.cycle_settings.for_inner_potential();
-    inner.solve_in_step(clock.level, if clock.level > 0 { cycles } else { 0 })
+    inner.solve_in_step(level, if level > 0 { cycles } else { 0 })
 }
 
-/// Solves for the outer potential of aligned levels that have changed.
-fn solve_outer_potential_of_aligned_levels(
-    mut outer: PairPotentialSolver<OuterPotential>,
+/// Solves for both potentials of aligned levels; for the inner one only if patches have changed.
+pub(super) fn solve_pair_potentials_of_aligned_levels(
+    mut solvers: Solvers,
     aligned: Res<AlignedLevels>,
 ) -> Result<(), Error> {
+    let levels = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
+    solvers.p0().compute(aligned.coarsest)?;
+    let mut outer = solvers.p1();
     let finest = outer.grids.rows.finest();
-    for level in aligned.coarsest..=aligned.finest.max(aligned.coarsest) {
+    for level in levels.clone() {
         match level < finest {
             true => outer.solve_aligned(level)?,
             false => outer.copy_potential(level)?,
         }
     }
+    outer.refresh(levels.start().saturating_sub(1)..=*levels.end())?;
+    let mut inner = solvers.p2();
+    // otherwise the solution at the end of the step holds
+    for level in levels.filter(|&level| level > 0) {
+        if has_changed(level, &inner.levels) {
+            inner.solve_aligned(level)?;
+        }
+    }
     Ok(())
 }
 
-/// Solves for the inner potential of aligned levels that have changed.
-pub(super) fn solve_inner_potential_of_aligned_levels(
-    mut inner: PairPotentialSolver<InnerPotential>,
-    aligned: Res<AlignedLevels>,
-) -> Result<(), Error> {
-    let mut all = aligned.coarsest.max(1)..=aligned.finest;
-    // otherwise the solution at the end of the step holds
-    all.try_for_each(|level| match has_changed(level, &inner.levels) {
-        true => inner.solve_aligned(level),
-        false => Ok(()),
-    })
-}
-
-/// Solves for the outer potential of all levels when the finest level is current.
-fn solve_initial_outer_potential(
-    mut outer: PairPotentialSolver<OuterPotential>,
+/// Solves for both potentials of all levels when the finest level is current.
+pub(super) fn solve_initial_pair_potentials(
+    mut solvers: Solvers,
     clock: Res<LevelClock>,
 ) -> Result<(), Error> {
+    solvers.p0().compute(clock.level)?;
+    let mut outer = solvers.p1();
     let finest = outer.grids.rows.finest();
-    match outer.grids.rows.is_estimate() || clock.level < finest {
-        true => Ok(()),
-        false => {
-            outer.solve_initially(0..finest)?;
-            outer.copy_potential(finest)
-        }
+    if outer.grids.rows.is_estimate() || clock.level < finest {
+        return Ok(());
     }
-}
-
-/// Solves for the inner potential of all levels when the finest level is current.
-pub(super) fn solve_initial_inner_potential(
-    mut inner: PairPotentialSolver<InnerPotential>,
-    clock: Res<LevelClock>,
-) -> Result<(), Error> {
-    let finest = inner.grids.rows.finest();
-    match inner.grids.rows.is_estimate() || clock.level < finest {
-        true => Ok(()),
-        false => {
-            inner.solve_initially(1..finest + 1)?;
-            inner.copy_potential(0)
-        }
-    }
+    outer.solve_initially(0..finest)?;
+    outer.copy_potential(finest)?;
+    outer.refresh(0..=finest)?;
+    let mut inner = solvers.p2();
+    inner.solve_initially(1..finest + 1)?;
+    inner.copy_potential(0)
 }
 
 /// Data of the mean density of [`OuterMatter`].
 #[derive(SystemParam)]
-struct OuterMean<'w, 's> {
+pub(super) struct OuterMean<'w, 's> {
     matter: Read<'w, 's, OuterMatter>,
     solver: Res<'w, DeviceSolver>,
     ranks: Res<'w, Ranks>,
     equation: ResMut<'w, PoissonEquation>,
+    exterior: Res<'w, ExteriorPotential<OuterPotential>>,
 }
 
 impl OuterMean<'_, '_> {
-    /// Computes the mean density of the root level if that is `level`.
+    /// Computes the mean density of a closed domain if `level` is its root level.
     fn compute(&mut self, level: usize) -> Result<(), Error> {
-        if level == 0 {
+        if level == 0 && self.exterior.is_closed() {
             let summed = RootSums::plain(self.matter.own_on(level));
             self.equation.outer_mean = summed.mean(&self.ranks, self.solver.kernels.as_ref())?;
         }
         Ok(())
     }
-}
-
-fn compute_initial_outer_mean(mut mean: OuterMean, clock: Res<LevelClock>) -> Result<(), Error> {
-    mean.compute(clock.level)
-}
-
-fn compute_outer_mean(mut mean: OuterMean, clock: Res<LevelClock>) -> Result<(), Error> {
-    mean.compute(clock.level)
-}
-
-fn compute_outer_mean_of_aligned_levels(
-    mut mean: OuterMean,
-    aligned: Res<AlignedLevels>,
-) -> Result<(), Error> {
-    mean.compute(aligned.coarsest)
 }

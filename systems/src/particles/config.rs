@@ -50,9 +50,9 @@ pub struct ParticlesConfig {
     #[schemars(range(min = 0.0, max = 1.0))]
     pub acceleration: f64,
     /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary; 0: no zone.
-    /// Particles in the zone have clouds as wide as coarse cells and feel the potential of the coarse level,
-    /// which reduces their self-force.
-    #[schemars(range(min = 0, max = 2))]
+    /// Particles in the zone move as those of the coarse level do, which reduces their self-force. With 3 the self-force of
+    /// particles beside the zone is smaller, but less of a level has its own resolution.
+    #[schemars(range(min = 0, max = 3))]
     pub zone: u32,
     /// Cost of one particle step in units of one cell update, for load balancing.
     #[schemars(range(min = 0.0, max = 1000.0))]

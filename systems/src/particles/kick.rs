@@ -527,20 +527,24 @@ fn register_for<F: KickField>(sim: &mut Engine) {
         .in_sequence()
         .keeps_particles()
         .manages_own_halo::<F>();
+    sim.system_in(Advance::Correct, close_kick::<F>)
+        .in_sequence()
+        .keeps_particles();
+    sim.system_in(Aligned::Correct, correct_kick::<F>)
+        .in_sequence()
+        .keeps_particles()
+        .manages_own_halo::<F>();
+}
+
+/// Registers the kicks of particles by the next coarser level.
+fn register_coarser_kicks<F: KickField>(sim: &mut Engine) {
     sim.system_in(Advance::Predict, start_coarser_kick::<F>)
         .after(drift::drift_particles)
         .after(audit::check_particles_after_drift)
         .in_sequence()
         .keeps_particles()
         .manages_own_halo::<F>();
-    sim.system_in(Advance::Correct, close_kick::<F>)
-        .in_sequence()
-        .keeps_particles();
     sim.system_in(Synchronise::Correct, end_coarser_kick::<F>)
-        .in_sequence()
-        .keeps_particles()
-        .manages_own_halo::<F>();
-    sim.system_in(Aligned::Correct, correct_kick::<F>)
         .in_sequence()
         .keeps_particles()
         .manages_own_halo::<F>();
@@ -548,11 +552,16 @@ fn register_for<F: KickField>(sim: &mut Engine) {
 
 /// Registers the systems of the closing kick.
 pub(super) fn register(sim: &mut Engine) {
-    if sim.world.resource::<Motion>().has_pairs {
+    let has_pairs = sim.world.resource::<Motion>().has_pairs;
+    if has_pairs {
         // first, because the other one records that all accelerations are known
         register_for::<PairAcceleration>(sim);
+        register_coarser_kicks::<PairAcceleration>(sim);
     }
     register_for::<Acceleration>(sim);
+    if has_pairs {
+        register_coarser_kicks::<Acceleration>(sim);
+    }
 }
 
 /// Applies the closing kick to the particles that the current level moves.
@@ -594,7 +603,7 @@ impl<F: KickField> CoarserKick<'_, '_, F> {
     fn apply(&mut self, kick: Kick) -> Result<(), Error> {
         let finer = self.clock.level + 1;
         // the initial hierarchy is synchronised without a step
-        if finer > self.topology.finest() || self.clock.dt == 0.0 || !self.motion.has_pairs {
+        if finer > self.topology.finest() || self.clock.dt == 0.0 {
             return Ok(());
         }
         for level in [finer - 1, finer] {
