@@ -105,6 +105,41 @@ fn a_failed_allocation_anywhere_ends_the_program_with_a_message_and_a_status() {
     assert!(statuses.contains(&Some(4)), "{statuses:?}");
 }
 
+/// The system may have memory for the stack of a new thread, but not for the second one on which the thread handles signals.
+#[test]
+fn a_thread_that_just_fits_into_the_address_space_ends_the_program_with_a_message_and_a_status() {
+    let place = Place::with(BLAST);
+    let run = |kibibytes: usize| {
+        let run = ["run", "deck.toml", "--device", "cpu", "--threads", "1"];
+        limited(&place, &format!("ulimit -v {kibibytes};"), &run)
+    };
+    let has_stack = |kibibytes: usize| {
+        let Outcome { status, err, .. } = run(kibibytes);
+        let began = !matches!(status, None | Some(127));
+        began && !err.contains("refused to allocate") && !err.contains("cannot start 1 threads")
+    };
+    let (mut below, mut least) = (30_000, 90_000);
+    while least - below > 4 {
+        let middle = (below + least) / 2;
+        match has_stack(middle) {
+            true => least = middle,
+            false => below = middle,
+        }
+    }
+    for kibibytes in (below..below + 32).step_by(4) {
+        let outcome = run(kibibytes);
+        assert!(
+            !outcome.err.contains("panicked"),
+            "{kibibytes}: {outcome:?}"
+        );
+        assert!(
+            matches!(outcome.status, Some(2 | 4)),
+            "{kibibytes}: {outcome:?}"
+        );
+        outcome.complains(&["ulimit -v"]);
+    }
+}
+
 /// Runs the program as a user who may have `most` threads; returns `None` without the right to change the user.
 fn with_threads(place: &Place, most: usize, arguments: &[&str]) -> Option<Outcome> {
     let program = place.0.join("nestar");
