@@ -3,7 +3,7 @@
 use nestar_snapshot::{
     Attributes, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
     ParticlesHeader, ParticlesPlan, Role, Snapshot, SnapshotPlan, SnapshotTarget, SnapshotWriter,
-    StoredPrecision, Values,
+    StoredPrecision, Values, WriterThreads,
 };
 use serde_json::json;
 use std::collections::BTreeSet;
