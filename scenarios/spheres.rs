@@ -34,58 +34,74 @@ struct SpheresState {
     spheres: Vec<GasSphere>,
 }
 
+/// Gas of a sphere at the points within it.
+struct PointsInside {
+    /// Numbers of the points.
+    points: Vec<usize>,
+    densities: Vec<f64>,
+    pressures: Vec<f64>,
+}
+
 impl GasSphere {
-    /// Returns the distance of a point from the centre, or `None` outside the sphere.
-    fn radius_at(&self, x: [f64; 3]) -> Option<f64> {
-        let d = [0, 1, 2].map(|a| x[a] - self.centre.position[a]);
-        let r = sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]).sqrt();
-        (r < self.gas.radius()).then_some(r)
+    /// Evaluates the gas at those points that are within the sphere.
+    fn inside(&self, [x, y, z]: &[Vec<f64>; 3]) -> PointsInside {
+        let centre = self.centre.position;
+        let radius = |n: usize| {
+            let d = [x[n] - centre[0], y[n] - centre[1], z[n] - centre[2]];
+            sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]).sqrt()
+        };
+        let radii = (0..x.len()).map(|n| (n, radius(n)));
+        let (points, radii): (Vec<_>, Vec<_>) =
+            radii.filter(|&(_, r)| r < self.gas.radius()).unzip();
+        let [densities, pressures] = self.gas.states(&radii);
+        PointsInside {
+            points,
+            densities,
+            pressures,
+        }
     }
 }
 
 impl SpheresState {
-    /// Returns the state at point `n`, and sets its scalars. `densities` is scratch memory.
-    fn at(
-        &self,
-        columns: &mut PrimitiveColumns,
-        n: usize,
-        densities: &mut Vec<(usize, f64)>,
-    ) -> Primitive {
-        let x = columns.point(n);
-        let (mut density, mut momentum) = (0.0, [0.0; 3]);
-        let mut pressure = self.ambient.pressure;
-        densities.clear();
-        for sphere in &self.spheres {
-            let Some(r) = sphere.radius_at(x) else {
-                continue;
-            };
-            let [own, pressed] = sphere.gas.state(r);
-            density += own;
-            pressure += pressed - self.ambient.pressure;
-            for axis in 0..3 {
-                momentum[axis] += own * sphere.centre.velocity[axis];
+    /// Adds the gas of a sphere to the states, whose velocities are momenta.
+    fn add(&self, sphere: &GasSphere, inside: &PointsInside, states: &mut [Primitive]) {
+        let gas = inside.densities.iter().zip(&inside.pressures);
+        for (&n, (density, pressure)) in inside.points.iter().zip(gas) {
+            let state = &mut states[n];
+            state.density += density;
+            state.pressure += pressure - self.ambient.pressure;
+            for (momentum, velocity) in state.velocity.iter_mut().zip(sphere.centre.velocity) {
+                *momentum += density * velocity;
             }
-            densities.extend(sphere.scalar.map(|scalar| (scalar, own)));
-        }
-        if density == 0.0 {
-            density = self.ambient.density;
-        }
-        for &mut (scalar, own) in densities {
-            columns.scalars[scalar][n] = own / density;
-        }
-        Primitive {
-            density,
-            velocity: momentum.map(|m| m / density),
-            pressure,
         }
     }
 }
 
 impl InitialState for SpheresState {
     fn fill(&self, columns: &mut PrimitiveColumns) {
-        let mut densities = Vec::new();
-        for n in 0..columns.len() {
-            columns.states[n] = self.at(columns, n, &mut densities);
+        let inside = |sphere: &GasSphere| sphere.inside(&columns.points);
+        let inside: Vec<_> = self.spheres.iter().map(inside).collect();
+        columns.states.fill(Primitive {
+            density: 0.0,
+            velocity: [0.0; 3],
+            pressure: self.ambient.pressure,
+        });
+        for (sphere, inside) in self.spheres.iter().zip(&inside) {
+            self.add(sphere, inside, &mut columns.states);
+        }
+        for state in &mut columns.states {
+            if state.density == 0.0 {
+                state.density = self.ambient.density;
+            }
+            state.velocity = state.velocity.map(|momentum| momentum / state.density);
+        }
+        for (sphere, inside) in self.spheres.iter().zip(&inside) {
+            let Some(scalar) = sphere.scalar else {
+                continue;
+            };
+            for (&n, own) in inside.points.iter().zip(&inside.densities) {
+                columns.scalars[scalar][n] = own / columns.states[n].density;
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use nestar_engine_comm::Ranks;
 use nestar_engine_data::{StoreRef, Stores};
 use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::{Levels, Topology};
-use nestar_engine_step::agreement::{agreed_with_flags, on_first_rank};
+use nestar_engine_step::agreement::{agreed, agreed_with_flags, on_first_rank};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,7 @@ enum Writing {
 pub struct Output {
     directory: PathBuf,
     ranks: Ranks,
+    threads: store::WriterThreads,
     number: u32,
     writing: Option<Writing>,
     /// Aborts `writing` from outside.
@@ -52,11 +53,11 @@ pub struct Output {
 }
 
 impl Output {
-    /// Removes partial snapshots of a killed run, and writes `run.toml` and `provenance.json` into the
-    /// existing directory. Collective.
+    /// Removes partial snapshots of a killed run, writes `run.toml` and `provenance.json` into the
+    /// existing directory, and starts the threads that write. Collective.
     ///
     /// # Errors
-    /// The directory cannot be written.
+    /// The directory cannot be written; the system refuses threads.
     pub fn new(
         sim: &Engine,
         directory: &Path,
@@ -66,10 +67,13 @@ impl Output {
     ) -> Result<Self, Error> {
         let ranks = sim.world.resource::<Ranks>().clone();
         on_first_rank(&ranks, || prepare(sim, directory, build, roster))?;
+        let threads = store::WriterThreads::new(storing_threads(sim)).map_err(snapshot_error);
+        let threads = agreed(&ranks, threads)?;
         let clock = sim.world.resource::<Levels>().clock(0);
         let mut output = Self {
             directory: directory.to_path_buf(),
             ranks,
+            threads,
             number: restored.map_or(0, |r| r.number + 1),
             writing: None,
             abort_handle: None,
@@ -204,7 +208,7 @@ impl Output {
                 fields,
                 shard_writer::received_bytes(&received) + particles.bytes(),
             ),
-            threads: store_threads(sim),
+            threads: self.threads.clone(),
         };
         let (role, shards) = (
             shard_writer::role(&self.ranks),
@@ -306,7 +310,7 @@ impl Output {
 }
 
 /// Returns the number of compression threads of this rank.
-fn store_threads(sim: &Engine) -> usize {
+fn storing_threads(sim: &Engine) -> usize {
     let cores = sim
         .world
         .resource::<Ranks>()

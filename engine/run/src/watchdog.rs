@@ -41,7 +41,7 @@ impl Watchdog {
         let started = thread.spawn(move || supervision.run());
         let refusal = |why| {
             Error::Setup(format!(
-                "cannot start the thread of the watchdog: {why}; allow more threads (`ulimit -u`), use fewer (`run.threads`), or set \
+                "cannot start the thread of the watchdog: {why}; allow more threads (`ulimit -u`) or memory (`ulimit -v`), use fewer (`run.threads`), or set \
                  run.watchdog = 0"
             ))
         };
@@ -93,7 +93,8 @@ impl Supervision {
         // A message that cannot be written is lost.
         let _ = std::io::stderr().write_all(message.as_bytes());
         std::thread::sleep(LAST_WORDS);
-        std::thread::spawn(|| {
+        // without this thread, the process ends unless the libraries hang
+        let _ = std::thread::Builder::new().spawn(|| {
             std::thread::sleep(LAST_RESORT);
             std::process::abort()
         });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// An error of the snapshot store; its text names the path and gives advice.
 ///
-/// The type is `Clone` because one failure of the background thread is reported to every later call.
+/// The type is `Clone` because one failure of the threads that write is reported to every later call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SnapshotError {
     /// The operating system rejected an operation.

@@ -47,7 +47,7 @@ pub use store::SnapshotPlan;
 pub use summary::summary;
 pub use uniform::{PlainArray, UniformArray, column_names, read_array, read_columns, read_uniform};
 pub use values::Values;
-pub use worker::Role;
+pub use worker::{Role, WriterThreads};
 pub use writer::{PendingSnapshot, SnapshotTarget, SnapshotWriter, WriterAbort};
 
 /// Newest format version that this crate reads; it writes it for snapshots with particles and version 1 otherwise.

@@ -1,4 +1,4 @@
-//! Bounded queue between the run and the background thread that compresses and stores shards.
+//! Bounded queue between the run and the task that compresses and stores shards.
 
 use crate::{Result, SnapshotError, Values};
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub(crate) struct QueuedShard {
     pub values: Values,
 }
 
-/// Next task of the background thread.
+/// Next job of the task that writes.
 pub(crate) enum WriteJob {
     /// Store a shard.
     Shard(QueuedShard),
@@ -35,7 +35,7 @@ pub(crate) enum WriteJob {
     Abort,
 }
 
-/// Result of the background thread; `Ok(None)` after an abort.
+/// Result of the task; `Ok(None)` after an abort.
 pub(crate) type WriteOutcome = Result<Option<WrittenSnapshot>>;
 
 #[derive(Default)]
@@ -92,7 +92,7 @@ impl ShardQueue {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a shard; blocks while the queue is full and fails if the thread has failed.
+    /// Adds a shard; blocks while the queue is full and fails if the task has failed.
     pub fn push(&self, array: usize, first: u64, values: Values) -> Result<()> {
         let bytes = values.bytes().len();
         let mut state = self.lock();
@@ -119,7 +119,7 @@ impl ShardQueue {
         self.changed.notify_all();
     }
 
-    /// Drops waiting jobs and ends the thread after its current one.
+    /// Drops waiting jobs and ends the task after its current one.
     pub fn stop(&self) {
         let mut state = self.lock();
         state.stopped = true;
@@ -169,7 +169,7 @@ impl ShardQueue {
         self.changed.notify_all();
     }
 
-    /// Reports the result of the thread.
+    /// Reports the result of the task.
     pub fn end(&self, outcome: WriteOutcome) {
         let mut state = self.lock();
         state.jobs.clear();
@@ -177,7 +177,7 @@ impl ShardQueue {
         self.changed.notify_all();
     }
 
-    /// Returns the result of the thread, or `None` while it works.
+    /// Returns the result of the task, or `None` while it works.
     pub fn outcome(&self) -> Option<WriteOutcome> {
         self.lock().outcome.clone()
     }
@@ -196,7 +196,7 @@ impl ShardQueue {
         Ok(())
     }
 
-    /// Waits for the end of the thread.
+    /// Waits for the end of the task.
     pub fn wait_for_outcome(&self) -> WriteOutcome {
         let mut state = self.lock();
         loop {
@@ -250,7 +250,7 @@ mod tests {
                 queue.pop(),
                 WriteJob::Shard(QueuedShard { first: 0, .. })
             ));
-            // A shard that the thread has taken is not stored yet, so its memory still counts.
+            // A shard that the task has taken is not stored yet, so its memory still counts.
             assert!(pushed.recv_timeout(Duration::from_millis(50)).is_err());
             queue.stored(80);
             assert_eq!(

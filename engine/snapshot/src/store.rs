@@ -273,7 +273,12 @@ impl SnapshotPlan {
         values: &Values,
     ) -> Result<u64> {
         let encoder = &self.arrays[index].encoder;
-        let bytes = encoder.encode(values).map_err(SnapshotError::Request)?;
+        let bytes = encoder.encode(values).map_err(|why| {
+            SnapshotError::Request(format!(
+                "{} cannot be compressed: {why}; if memory is short, allow more (ulimit -v) or use fewer threads",
+                self.name(index)
+            ))
+        })?;
         files::write(&self.shard_file(directory, index, first), &bytes)
     }
 

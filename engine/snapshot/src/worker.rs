@@ -1,24 +1,20 @@
-//! Background thread that compresses and stores shards.
+//! Threads that compress, store and sync shards.
 
 use crate::queue::{QueuedShard, ShardQueue, WriteJob, WriteOutcome, WrittenSnapshot};
 use crate::store::SnapshotPlan;
 use crate::{Result, SnapshotError, files};
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::io;
+use rayon::{Scope, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{JoinHandle, ScopedJoinHandle};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 use std::time::Instant;
 
 /// Number of threads that sync shards to disk; they mostly wait for the disk.
 const SYNCING: usize = 4;
-
-/// A stored shard: its array and first patch.
-type Stored = (usize, u64);
 
 /// Role of a writer when several write one snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +28,60 @@ pub enum Role {
     Follower,
 }
 
-/// Data of the background thread.
+/// Threads that write the snapshots of a run, one snapshot at a time.
+///
+/// They are not those of the run. A run waits in one of its own threads until the queue of shards has room, and its
+/// other threads take work of others only when they are idle. With a single thread, no shard would ever be stored.
+#[derive(Clone, Debug)]
+pub struct WriterThreads {
+    pool: Arc<ThreadPool>,
+    /// Number of shards compressed at the same time.
+    storing: usize,
+}
+
+impl WriterThreads {
+    /// Starts threads for `storing` shards compressed at the same time (at least 1), which has no effect on the files.
+    /// Starts a single thread if the system refuses this number.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Request`] if the system refuses every thread.
+    pub fn new(storing: usize) -> Result<Self> {
+        let storing = storing.max(1);
+        // one thread serves the queue
+        let pool = pool(storing + SYNCING + 1).or_else(|_| pool(1));
+        let pool = pool.map_err(|error| {
+            SnapshotError::Request(format!(
+                "cannot start the threads that write snapshots: {error}; raise the limit (ulimit -u or -v, pids.max of the \
+                 control group) or lower run.threads"
+            ))
+        })?;
+        Ok(Self {
+            pool: Arc::new(pool),
+            storing,
+        })
+    }
+}
+
+/// Starts a pool of `threads` threads. If the system refuses some, the others have ended on return.
+fn pool(threads: usize) -> std::result::Result<ThreadPool, ThreadPoolBuildError> {
+    let mut started = Vec::new();
+    let builder = ThreadPoolBuilder::new().num_threads(threads);
+    let pool = builder.spawn_handler(|task| {
+        let thread = Builder::new().name(format!("nestar-store-{}", task.index()));
+        started.push(thread.spawn(|| task.run())?);
+        Ok(())
+    });
+    let pool = pool.build();
+    if pool.is_err() {
+        for thread in started {
+            // the thread returns nothing
+            let _ = thread.join();
+        }
+    }
+    pool
+}
+
+/// Task that writes one snapshot.
 pub(crate) struct Worker {
     pub plan: Arc<SnapshotPlan>,
     pub queue: Arc<ShardQueue>,
@@ -40,15 +89,14 @@ pub(crate) struct Worker {
     pub complete: PathBuf,
     pub role: Role,
     pub replace: bool,
-    /// Number of shards compressed at the same time.
-    pub threads: usize,
+    pub threads: WriterThreads,
     pub begun: Instant,
 }
 
 impl Worker {
     /// Creates the temporary directory in the caller's thread, so that missing permissions fail at once, and
-    /// starts the thread.
-    pub fn start(self) -> Result<JoinHandle<()>> {
+    /// starts the task.
+    pub fn start(self) -> Result<()> {
         let created = match self.role {
             Role::Follower => 0,
             Role::Only | Role::Leader => {
@@ -56,35 +104,17 @@ impl Worker {
                 created.inspect_err(|_| self.clean())?
             }
         };
-        let partial = self.partial.clone();
-        let pool = self.pool()?;
-        std::thread::Builder::new()
-            .name("nestar-snapshot".to_string())
-            .spawn(move || self.run(created, &pool))
-            .map_err(|error| no_thread(&partial, &error.to_string()))
-    }
-
-    /// Creates the threads that compress shards; a single one if the system refuses this number.
-    ///
-    /// Without this pool, the codecs would create the global pool of rayon, with a thread per core.
-    fn pool(&self) -> Result<ThreadPool> {
-        let of = |threads: usize| {
-            let pool = ThreadPoolBuilder::new().num_threads(threads);
-            pool.thread_name(|n| format!("nestar-store-{n}")).build()
-        };
-        let pool = of(self.threads.max(1)).or_else(|_| of(1));
-        pool.map_err(|error| {
-            self.clean();
-            no_thread(&self.partial, &error.to_string())
-        })
+        let pool = self.threads.pool.clone();
+        pool.spawn(move || self.run(created));
+        Ok(())
     }
 
     /// Serves the queue and reports the result, also after a panic, so that the run does not wait forever.
-    fn run(&self, created: u64, pool: &ThreadPool) {
-        let served = catch_unwind(AssertUnwindSafe(|| self.serve(created, pool)));
+    fn run(&self, created: u64) {
+        let served = catch_unwind(AssertUnwindSafe(|| self.serve(created)));
         let panicked = |_| {
             Err(SnapshotError::Request(
-                "the thread that writes snapshots panicked".to_string(),
+                "a thread that writes snapshots panicked".to_string(),
             ))
         };
         let outcome = served.unwrap_or_else(panicked);
@@ -94,71 +124,57 @@ impl Worker {
         self.queue.end(outcome);
     }
 
-    /// Stores shards until the snapshot is finished or aborted; other threads sync stored shards.
-    fn serve(&self, created: u64, pool: &ThreadPool) -> WriteOutcome {
-        let (stored, syncing) = (channel(), AtomicBool::new(true));
-        let (sender, receiver) = (stored.0, Mutex::new(stored.1));
-        let sync = || self.sync(&receiver, &syncing);
-        std::thread::scope(|scope| {
-            // if no threads can be started, this one syncs at the end
-            let start = |_| std::thread::Builder::new().spawn_scoped(scope, sync).ok();
-            let started: Vec<_> = (0..SYNCING).filter_map(start).collect();
-            let finish = || {
-                let others = started.into_iter().map(join);
-                others.chain([sync()]).collect::<Result<Vec<()>>>()
-            };
-            let outcome = self.serve_queue(created, pool, sender, finish);
-            // an aborted snapshot needs no sync
-            syncing.store(false, Ordering::Relaxed);
-            outcome
-        })
+    /// Stores shards until the snapshot is finished or aborted, and completes it.
+    fn serve(&self, created: u64) -> WriteOutcome {
+        let Some(stored) = self.store_and_sync()? else {
+            return Ok(None);
+        };
+        let bytes = created + stored;
+        match self.role {
+            Role::Only => return self.publish(bytes),
+            Role::Follower => return self.done(bytes),
+            Role::Leader => self.queue.synced(),
+        }
+        match self.queue.pop() {
+            WriteJob::Publish => self.publish(bytes),
+            _ => Ok(None),
+        }
     }
 
-    /// Serves the queue: `stored` passes shards to sync threads, `finish` waits until all are synced.
-    fn serve_queue(
-        &self,
-        created: u64,
-        pool: &ThreadPool,
-        stored: Sender<Stored>,
-        finish: impl FnOnce() -> Result<Vec<()>>,
-    ) -> WriteOutcome {
-        let (mut bytes, mut ends) = (created, Some((stored, finish)));
+    /// Stores and syncs all shards; returns their bytes on disk, or `None` after an abort.
+    fn store_and_sync(&self) -> Result<Option<u64>> {
+        let syncs = Syncs::default();
+        let stored = rayon::scope(|scope| {
+            let stored = self.store_all(scope, &syncs);
+            // an aborted snapshot needs no sync
+            let wanted = matches!(stored, Ok(Some(_)));
+            syncs.unwanted.store(!wanted, Ordering::Relaxed);
+            stored
+        })?;
+        let failed = syncs.failed.into_inner();
+        failed.unwrap_or_else(PoisonError::into_inner)?;
+        Ok(stored)
+    }
+
+    /// Stores shards until there are no more or the snapshot is aborted; other threads sync stored shards.
+    fn store_all<'a>(&'a self, scope: &Scope<'a>, syncs: &'a Syncs) -> Result<Option<u64>> {
+        let mut bytes = 0;
         loop {
             match self.queue.pop() {
                 WriteJob::Shard(first) => {
-                    let mut shards = self.queue.pop_shards(self.threads.saturating_sub(1));
+                    let mut shards = self.queue.pop_shards(self.threads.storing - 1);
                     shards.push(first);
-                    bytes += pool.install(|| self.store(&shards))?;
-                    for shard in &shards {
-                        // receivers exist until the end
-                        let stored = ends.as_ref().map(|(stored, _)| stored);
-                        let _ = stored.map(|stored| stored.send((shard.array, shard.first)));
+                    bytes += self.store(&shards)?;
+                    for QueuedShard { array, first, .. } in shards {
+                        scope.spawn(move |_| {
+                            syncs.note(|| self.plan.sync(&self.partial, array, first))
+                        });
                     }
                 }
-                WriteJob::Finish => {
-                    if let Some((stored, finish)) = ends.take() {
-                        drop(stored);
-                        finish()?;
-                    }
-                    match self.role {
-                        Role::Only => return self.publish(bytes),
-                        Role::Leader => self.queue.synced(),
-                        Role::Follower => return self.done(bytes),
-                    }
-                }
-                WriteJob::Publish => return self.publish(bytes),
-                WriteJob::Abort => return Ok(None),
+                WriteJob::Finish => return Ok(Some(bytes)),
+                WriteJob::Publish | WriteJob::Abort => return Ok(None),
             }
         }
-    }
-
-    /// Syncs shards until there are no more or the snapshot is aborted.
-    fn sync(&self, stored: &Mutex<Receiver<Stored>>, wanted: &AtomicBool) -> Result<()> {
-        let next = || lock(stored).recv().ok();
-        while let Some((array, first)) = next().filter(|_| wanted.load(Ordering::Relaxed)) {
-            self.plan.sync(&self.partial, array, first)?;
-        }
-        Ok(())
     }
 
     /// Stores several shards at the same time; returns their bytes on disk.
@@ -201,19 +217,35 @@ impl Worker {
     }
 }
 
-/// Returns the error of a system that refuses threads.
-fn no_thread(partial: &Path, why: &str) -> SnapshotError {
-    let advice = "raise the limit (ulimit -u, pids.max of the control group) or lower run.threads";
-    let error = io::Error::other(format!("{why}; {advice}"));
-    SnapshotError::io("start the threads that write", partial, &error)
+/// State of the syncs of one snapshot.
+struct Syncs {
+    /// `true` if no more syncs are needed.
+    unwanted: AtomicBool,
+    /// First error.
+    failed: Mutex<Result<()>>,
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
+impl Default for Syncs {
+    fn default() -> Self {
+        Self {
+            unwanted: AtomicBool::new(false),
+            failed: Mutex::new(Ok(())),
+        }
+    }
 }
 
-/// Returns the result of a thread, or resumes its panic.
-fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
-    let join = thread.join();
-    join.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+impl Syncs {
+    /// Calls `sync`, unless that is no longer needed, and notes its error; the first error makes others unnecessary.
+    fn note(&self, sync: impl FnOnce() -> Result<()>) {
+        if self.unwanted.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = sync() {
+            self.unwanted.store(true, Ordering::Relaxed);
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            if failed.is_ok() {
+                *failed = Err(error);
+            }
+        }
+    }
 }

@@ -4,17 +4,16 @@ use crate::files::{self, SNAPSHOTS};
 use crate::groups::{PlannedArray, PlannedGroup, level_path};
 use crate::queue::{ShardQueue, WriteJob, WrittenSnapshot, aborted};
 use crate::store::SnapshotPlan;
-use crate::worker::{Role, Worker};
+use crate::worker::{Role, Worker, WriterThreads};
 use crate::{Attributes, LevelPlan, Result, SnapshotError, Values};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// Location and resources of a snapshot to be written.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct SnapshotTarget {
     /// The existing directory of the run; `snapshots` is created in it.
     pub directory: PathBuf,
@@ -24,27 +23,27 @@ pub struct SnapshotTarget {
     pub replace: bool,
     /// Bytes of values that may wait in the queue (one shard is always admitted).
     pub queue_bytes: usize,
-    /// Number of shards compressed at the same time, at least 1; has no effect on the files.
-    pub threads: usize,
+    /// Threads that write the snapshot; no other snapshot uses them meanwhile.
+    pub threads: WriterThreads,
 }
 
 /// A snapshot, or one writer's part of it, that is being written.
 ///
-/// Values go through a bounded queue to a background thread that compresses and stores them under a temporary
-/// name. After [`SnapshotWriter::finish`] the thread syncs them and, for a single writer, renames the
-/// snapshot. Dropping an unfinished writer removes what was written, except for followers.
+/// Values go through a bounded queue to background threads that compress and store them under a temporary
+/// name. After [`SnapshotWriter::finish`] all are synced and, for a single writer, the snapshot is
+/// renamed. Dropping an unfinished writer removes what was written, except for followers.
 pub struct SnapshotWriter {
     plan: Arc<SnapshotPlan>,
     /// Per array: the shards of this writer, and whether they were pushed.
     pushed: Vec<BTreeMap<u64, bool>>,
     role: Role,
-    thread: Thread,
+    task: Task,
 }
 
 /// A snapshot, or one writer's part of it, with all values pushed, that becomes durable in the background.
 /// Dropping it waits; a leader that has not published drops the snapshot.
 pub struct PendingSnapshot {
-    thread: Thread,
+    task: Task,
     /// `true` if the snapshot still has to be published.
     unnamed: bool,
 }
@@ -60,17 +59,17 @@ impl WriterAbort {
     }
 }
 
-/// The background thread and its queue.
-struct Thread {
+/// Queue of the task that writes; dropping it waits for the end of the task, unless another one does.
+struct Task {
     queue: Arc<ShardQueue>,
-    handle: Option<JoinHandle<()>>,
+    is_awaited: bool,
 }
 
-impl Drop for Thread {
+impl Drop for Task {
     fn drop(&mut self) {
-        if let Some(handle) = self.handle.take() {
-            // A panic of the thread is part of its result already.
-            let _ = handle.join();
+        if self.is_awaited {
+            // an error is reported where the result matters
+            let _ = self.queue.wait_for_outcome();
         }
     }
 }
@@ -147,15 +146,18 @@ impl SnapshotWriter {
             complete: target.complete(),
             role,
             replace: target.replace,
-            threads: target.threads,
+            threads: target.threads.clone(),
             begun: Instant::now(),
         };
-        let handle = Some(worker.start()?);
+        worker.start()?;
         Ok(Self {
             plan,
             pushed,
             role,
-            thread: Thread { queue, handle },
+            task: Task {
+                queue,
+                is_awaited: true,
+            },
         })
     }
 
@@ -166,7 +168,7 @@ impl SnapshotWriter {
 
     /// Returns a handle that aborts this writer from another thread, also while it finishes.
     pub fn abort_handle(&self) -> WriterAbort {
-        WriterAbort(self.thread.queue.clone())
+        WriterAbort(self.task.queue.clone())
     }
 
     /// Pushes one shard: the values of patches from `first_patch` up to a full shard or the end of the level.
@@ -174,7 +176,7 @@ impl SnapshotWriter {
     /// Blocks while the queue is full.
     ///
     /// # Errors
-    /// The background thread's error; [`SnapshotError::Request`] for values that are not one shard, and for a
+    /// The error of the threads that write; [`SnapshotError::Request`] for values that are not one shard, and for a
     /// shard pushed twice or of another writer.
     pub fn push(&mut self, level: u8, array: &str, first_patch: u64, values: Values) -> Result<()> {
         self.push_to(&level_path(level), array, first_patch, values)
@@ -201,7 +203,7 @@ impl SnapshotWriter {
         let number = first / self.plan.arrays[index].shard;
         let shard = self.pushed[index].get_mut(&number);
         let fault = match shard.map(|done| std::mem::replace(done, true)) {
-            Some(false) => return self.thread.queue.push(index, first, values),
+            Some(false) => return self.task.queue.push(index, first, values),
             Some(true) => "was pushed before",
             None => "is another writer's",
         };
@@ -223,11 +225,13 @@ impl SnapshotWriter {
                 return Err(SnapshotError::Request(text));
             }
         }
-        self.thread.queue.push_order(WriteJob::Finish);
-        let handle = self.thread.handle.take();
-        let queue = self.thread.queue.clone();
+        self.task.queue.push_order(WriteJob::Finish);
+        let task = Task {
+            queue: self.task.queue.clone(),
+            is_awaited: std::mem::take(&mut self.task.is_awaited),
+        };
         Ok(PendingSnapshot {
-            thread: Thread { queue, handle },
+            task,
             unnamed: self.role == Role::Leader,
         })
     }
@@ -235,20 +239,20 @@ impl SnapshotWriter {
 
 impl Drop for SnapshotWriter {
     fn drop(&mut self) {
-        if self.thread.handle.is_some() {
-            self.thread.queue.stop();
+        if self.task.is_awaited {
+            self.task.queue.stop();
         }
     }
 }
 
 impl PendingSnapshot {
-    /// Returns the finished snapshot (or a follower's part), or `None` while the thread works or a leader has
+    /// Returns the finished snapshot (or a follower's part), or `None` while threads work or a leader has
     /// not published.
     ///
     /// # Errors
-    /// The background thread's error; the temporary directory has then been removed.
+    /// The error of the threads that write; the temporary directory has then been removed.
     pub fn poll(&self) -> Result<Option<WrittenSnapshot>> {
-        self.thread.queue.outcome().unwrap_or(Ok(None))
+        self.task.queue.outcome().unwrap_or(Ok(None))
     }
 
     /// Returns `true` if all shards of this writer are on disk; for a single writer, if the snapshot is
@@ -257,7 +261,7 @@ impl PendingSnapshot {
     /// # Errors
     /// As [`PendingSnapshot::poll`].
     pub fn is_synced(&self) -> Result<bool> {
-        self.thread.queue.is_synced()
+        self.task.queue.is_synced()
     }
 
     /// Waits until [`PendingSnapshot::is_synced`].
@@ -265,14 +269,14 @@ impl PendingSnapshot {
     /// # Errors
     /// As [`PendingSnapshot::poll`].
     pub fn wait_until_synced(&self) -> Result<()> {
-        self.thread.queue.wait_until_synced()
+        self.task.queue.wait_until_synced()
     }
 
-    /// Tells the leader that all writers have synced their shards, so that its thread publishes the snapshot.
+    /// Tells the leader that all writers have synced their shards, so that it publishes the snapshot.
     /// No effect on other writers.
     pub fn publish(&mut self) {
         if std::mem::take(&mut self.unnamed) {
-            self.thread.queue.push_order(WriteJob::Publish);
+            self.task.queue.push_order(WriteJob::Publish);
         }
     }
 
@@ -282,7 +286,7 @@ impl PendingSnapshot {
     /// As [`PendingSnapshot::poll`].
     pub fn wait(mut self) -> Result<WrittenSnapshot> {
         self.publish();
-        let done = self.thread.queue.wait_for_outcome()?;
+        let done = self.task.queue.wait_for_outcome()?;
         done.ok_or_else(aborted)
     }
 }
@@ -290,7 +294,7 @@ impl PendingSnapshot {
 impl Drop for PendingSnapshot {
     fn drop(&mut self) {
         if self.unnamed {
-            self.thread.queue.stop();
+            self.task.queue.stop();
         }
     }
 }

@@ -101,7 +101,7 @@ pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
             n => format!("{n} threads"),
         };
         Error::Setup(format!(
-            "cannot start {threads}: {e}; raise the limit (ulimit -u, pids.max of the control group) or set run.threads \
+            "cannot start {threads}: {e}; raise the limit (ulimit -u or -v, pids.max of the control group) or set run.threads \
              (RAYON_NUM_THREADS for commands without a run)"
         ))
     })

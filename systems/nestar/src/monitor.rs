@@ -164,7 +164,12 @@ impl Signals {
         let registered = signals.register(one_process);
         registered
             .and_then(|()| signals.report_stop(reporter.clone(), one_process))
-            .map_err(|e| Error::Setup(format!("cannot install signal handlers: {e}")))?;
+            .map_err(|e| {
+                Error::Setup(format!(
+                    "cannot install signal handlers and start their thread: {e}; allow more threads (`ulimit -u`) or memory \
+                     (`ulimit -v`), or use fewer (`run.threads`)"
+                ))
+            })?;
         Ok(signals)
     }
 

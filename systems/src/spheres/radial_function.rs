@@ -139,6 +139,20 @@ impl RadialFunction {
 
     /// Returns the value at a [position](RadialGrid::place) in the grid.
     pub fn at_place(&self, place: f64) -> f64 {
+        exp(self.ln_at_place(place))
+    }
+
+    /// Returns the values of [`RadialFunction::at_place`] at several positions.
+    pub fn at_places(&self, places: &[f64]) -> Vec<f64> {
+        let logarithms = places.iter().map(|&place| self.ln_at_place(place));
+        let mut values: Vec<f64> = logarithms.collect();
+        // a loop of its own, which becomes vector instructions
+        values.iter_mut().for_each(|value| *value = exp(*value));
+        values
+    }
+
+    /// Returns the logarithm of the value at a position.
+    fn ln_at_place(&self, place: f64) -> f64 {
         let n = (place as usize).min(self.grid.cells - 1);
         let t = place - n as f64;
         let ([low, low_slope], [high, high_slope]) = (self.nodes[n], self.nodes[n + 1]);
@@ -146,7 +160,7 @@ impl RadialFunction {
         let rise = high - low;
         let cubic = low_slope + high_slope - 2.0 * rise;
         let square = 3.0 * rise - 2.0 * low_slope - high_slope;
-        exp(low + t * (low_slope + t * (square + t * cubic)))
+        low + t * (low_slope + t * (square + t * cubic))
     }
 
     /// Returns the value at a node.

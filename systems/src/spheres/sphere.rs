@@ -245,28 +245,32 @@ impl HydrostaticGas {
         self.radius
     }
 
-    /// Returns density (mass/length^3) and pressure at a radius. The density is constant within the radius of the innermost
+    /// Returns densities (mass/length^3) and pressures at several radii. The density is constant within the radius of the innermost
     /// 1e-12 of the mass; that of gas with a law of entropy has a relative error below 3e-9. The pressure is the outer one
     /// plus the integral of `density G M/r^2`.
     #[must_use]
-    pub fn state(&self, r: f64) -> [f64; 2] {
-        let place = self.pressure.grid().place(ln(r));
-        let density = match &self.density {
-            Some(density) => density.at_place(place),
-            None => self.profile.density(r.clamp(self.core, self.radius)),
+    pub fn states(&self, radii: &[f64]) -> [Vec<f64>; 2] {
+        let grid = self.pressure.grid();
+        // a loop of its own, which becomes vector instructions
+        let mut places: Vec<f64> = radii.iter().map(|&r| ln(r)).collect();
+        places.iter_mut().for_each(|x| *x = grid.place(*x));
+        let density = |&r: &f64| self.profile.density(r.clamp(self.core, self.radius));
+        let densities = match &self.density {
+            Some(density) => density.at_places(&places),
+            None => radii.iter().map(density).collect(),
         };
-        [density, self.pressure.at_place(place)]
+        [densities, self.pressure.at_places(&places)]
     }
 
-    /// Returns the density of [`HydrostaticGas::state`].
+    /// Returns the density of [`HydrostaticGas::states`].
     #[must_use]
     pub fn density(&self, r: f64) -> f64 {
-        self.state(r)[0]
+        self.states(&[r])[0][0]
     }
 
-    /// Returns the pressure of [`HydrostaticGas::state`].
+    /// Returns the pressure of [`HydrostaticGas::states`].
     #[must_use]
     pub fn pressure(&self, r: f64) -> f64 {
-        self.state(r)[1]
+        self.states(&[r])[1][0]
     }
 }

@@ -3,10 +3,11 @@
 use crate::decks::{reduced, shipped};
 use crate::dye::SPREADING;
 use crate::particles::criteria::{CLOUDS, CRITERIA};
+use nestar::engine::mesh::NewRows;
 use nestar::engine::step::memory::MemoryGuard;
 use nestar::entities::Topology;
 use nestar::prelude::*;
-use nestar::systems::order::Flag;
+use nestar::systems::order::{Flag, Initialise};
 use nestar_tests::build;
 use nestar_tests::decks::BLAST;
 
@@ -141,7 +142,7 @@ scenario = "formula"
 density = "1"
 pressure = "1"
 [domain]
-cells = [136, 128, 128]
+cells = [136, 64, 64]
 [time]
 end = 1.0
 [mesh]
@@ -149,15 +150,26 @@ max_level = 1
 refine = [{ criterion = "formula", when = "density > 0" }]
 "#;
 
+/// Number of patches of level 1 whose state was computed.
+#[derive(Resource, Default)]
+struct Computed(usize);
+
+fn count_computed(new: Res<NewRows>, mut computed: ResMut<Computed>) {
+    computed.0 += new.rows.len() * new.level;
+}
+
 #[test]
 fn a_large_finest_level_is_computed_in_part() {
-    let found = build(EVEN, &[]).with(|sim| {
-        let found = sim.preview_hierarchy(|_| ())?;
-        assert_eq!(sim.world.resource::<Topology>().count(1), 8 * 17 * 16 * 16);
-        Ok(found)
-    });
+    let mut sim = build(EVEN, &[]);
+    sim.engine().world.init_resource::<Computed>();
+    sim.engine().system_in(Initialise::State, count_computed);
+    let found = sim.with(|sim| sim.preview_hierarchy(|_| ()));
     let found = found.unwrap_or_else(|e: Error| panic!("{e}"));
     assert_eq!(found.finest_sample, 2);
+    let world = &sim.engine().world;
+    let patches = world.resource::<Topology>().count(1);
+    assert_eq!(patches, 8 * 17 * 8 * 8);
+    assert_eq!(world.resource::<Computed>().0, patches / 2);
     let ratio = found.steps[1] / found.steps[0];
     assert!((ratio - 0.5).abs() < 1e-12, "{ratio}");
 }

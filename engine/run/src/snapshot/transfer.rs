@@ -132,7 +132,12 @@ impl<T: Send + 'static> TransferThread<T> {
         let name = "nestar-drain".to_string();
         let thread = std::thread::Builder::new().name(name);
         let started = thread.spawn(move || run_transfer(copy, contents, sink, pipeline));
-        let failed = |error| Error::Snapshot(format!("cannot start a thread: {error}"));
+        let failed = |error| {
+            Error::Snapshot(format!(
+                "cannot start the thread that transfers a snapshot from the device: {error}; allow more threads (`ulimit -u`) or \
+                 memory (`ulimit -v`), or use fewer (`run.threads`)"
+            ))
+        };
         Ok(Self(Some(started.map_err(failed)?)))
     }
 

@@ -3,7 +3,7 @@
 use crate::common::{Folder, array, attributes, level, names, push, write, write_edited};
 use nestar_snapshot::{
     DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotError, SnapshotPlan, SnapshotTarget,
-    SnapshotWriter, Values, clean_partials, digest, latest,
+    SnapshotWriter, Values, WriterThreads, clean_partials, digest, latest,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -111,7 +111,7 @@ fn child_that_is_killed_while_writing() {
         number: 4,
         replace: true,
         queue_bytes: 1,
-        threads: 3,
+        threads: WriterThreads::new(3).unwrap(),
     };
     let levels = levels();
     let mut writer = SnapshotWriter::begin(&target, &attributes(), &levels).unwrap();

@@ -3,8 +3,8 @@
 use crate::common;
 use crate::common::{Folder, array, attributes, level, part, write, write_edited};
 use nestar_snapshot::{
-    DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotTarget, SnapshotWriter, Values, digest,
-    latest, summary,
+    DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotTarget, SnapshotWriter, Values,
+    WriterThreads, digest, latest, summary,
 };
 use std::path::{Path, PathBuf};
 
@@ -237,10 +237,10 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 #[test]
 fn any_number_of_threads_writes_the_same_files() {
     let levels = [level(0, 3000, DataType::F32), level(1, 24, DataType::F32)];
-    let written = |threads| {
+    let written = |threads: usize| {
         let folder = Folder::new();
         let target = SnapshotTarget {
-            threads,
+            threads: WriterThreads::new(threads).unwrap(),
             queue_bytes: 1 << 30,
             ..folder.target(0)
         };

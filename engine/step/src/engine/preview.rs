@@ -24,7 +24,7 @@ const KEPT_MEMORY: u64 = 8;
 const MAX_PATCHES: usize = 1 << 22;
 
 /// Number of patches of a refined finest level above which only some octets are computed. Its state decides on no patch.
-const MOST_FINEST: usize = 1 << 15;
+const MOST_FINEST: usize = 1 << 13;
 
 /// Holds the results of a preview besides the hierarchy itself.
 #[derive(Clone, Debug)]
@@ -45,6 +45,8 @@ struct PreviewBuilder<T> {
     /// Per row, the neighbours that existed at its latest test; 0: not tested yet.
     tested: Vec<u32>,
     cached: CachedOctets,
+    /// `true` if a limit of the time step reads neighbours of a patch.
+    limits_read_neighbours: bool,
     /// Receives the number of patches from time to time.
     progress: T,
 }
@@ -63,6 +65,7 @@ impl Engine {
         progress: impl FnMut(usize),
     ) -> Result<HierarchyPreview, Error> {
         self.require_fresh()?;
+        self.build_order()?;
         let topology = self.world.resource::<Topology>();
         let mut preview = PreviewBuilder {
             found: HierarchyPreview {
@@ -76,6 +79,7 @@ impl Engine {
                 most: kept_octets(&self.world),
                 ..CachedOctets::default()
             },
+            limits_read_neighbours: limits_read_neighbours(self),
             progress,
         };
         if preview.found.is_truncated {
@@ -173,7 +177,10 @@ impl<T> PreviewBuilder<T> {
     fn test_patches(&mut self, sim: &mut Engine, level: usize, part: &[u32]) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
         let finest = level == topology.max_level;
-        let [coarse, own] = topology.gather_rows(part);
+        let [coarse, own] = match finest && !self.limits_read_neighbours {
+            true => [Vec::new(), part.to_vec()],
+            false => topology.gather_rows(part),
+        };
         let patches = topology.patches();
         let read: Vec<u32> = coarse.iter().chain(&own).map(|row| row / 8).collect();
         keep_octets(&mut sim.world, &self.cached.with(read, patches / 8))?;
@@ -260,6 +267,18 @@ impl CachedOctets {
         });
         rows
     }
+}
+
+/// Returns `true` if a system that prepares or limits a step reads the halo of a field of the initial state.
+fn limits_read_neighbours(sim: &Engine) -> bool {
+    let initial = sim.order(Phase::Initialise);
+    let written = |field: &str| {
+        let mut fields = initial.iter().flat_map(|system| &system.fields);
+        fields.any(|access| access.writes && access.field == field)
+    };
+    let phases = [Phase::Ready, Phase::Limit].map(|phase| sim.order(phase));
+    let mut fields = phases.iter().flatten().flat_map(|system| &system.fields);
+    fields.any(|access| access.layers > 0 && written(access.field))
 }
 
 /// Returns the number of octets that a part of the free memory holds.

@@ -1,4 +1,33 @@
-//! Configuration of the heap.
+//! Configuration of the heap, and the end of the program without memory for a thread.
+
+use super::OUT_OF_MEMORY;
+use nestar::report::print_message;
+use signal_hook::low_level;
+use std::panic::{PanicHookInfo, set_hook, take_hook};
+
+/// Makes the program end with a message and a status if the system has memory for the stack of a new thread, but not for the
+/// small second stack on which signals are handled.
+///
+/// The standard library panics then, in the new thread and before any code of the program.
+pub fn end_without_memory_for_threads() {
+    let others = take_hook();
+    set_hook(Box::new(move |panic| {
+        if is_refused_signal_stack(panic) {
+            print_message(
+                "error: the system refused memory for a thread; allow more memory (ulimit -v), or use fewer threads; a run with a \
+                 snapshot can be continued by --resume",
+            );
+            low_level::exit(OUT_OF_MEMORY.into());
+        }
+        others(panic);
+    }));
+}
+
+/// Returns `true` for the panic of the standard library without memory for the stack of signals.
+fn is_refused_signal_stack(panic: &PanicHookInfo) -> bool {
+    let text = panic.payload_as_str().unwrap_or_default();
+    text.contains("alternative stack")
+}
 
 /// Configures the heap to retain freed memory. Steps repeatedly allocate large vectors, up to 1 MiB per thread and a few per level. Page faults
 /// after returning them to the system would cost a fifth of a step. Vectors of 1 GiB and more are still returned.

@@ -190,6 +190,7 @@ impl From<PlotError> for CommandError {
 /// ```
 pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
     heap::retain_freed_memory();
+    heap::end_without_memory_for_threads();
     let app = configure(App::default());
     let command = parsed(&app);
     // without it, a write over the limit kills the program instead of failing with a message

@@ -80,7 +80,12 @@ where
         result
     };
     let unstarted = |ranks: &Ranks, error: &std::io::Error| {
-        let failure = CommandError::new(FAILED, format!("cannot start its thread: {error}"));
+        let failure = CommandError::new(
+            FAILED,
+            format!(
+                "cannot start its thread: {error}; allow more threads (`ulimit -u`) or memory (`ulimit -v`), or use fewer ranks"
+            ),
+        );
         // otherwise the other ranks would wait for it
         ranks.communicator().abort(&failure.message);
         failure

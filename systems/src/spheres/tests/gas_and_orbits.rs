@@ -28,6 +28,21 @@ fn the_pressure_of_plummers_sphere_is_exact() {
     assert!((gas.pressure(50.0) / exact(20.0) - 1.0).abs() < 1e-12);
 }
 
+#[test]
+fn the_gas_at_several_radii_has_the_bits_of_each_alone() {
+    let total = Profile::nfw(6.0, 1.55, 4.5, None).unwrap();
+    let plummer = Profile::plummer(2.0, 0.7).unwrap();
+    for profile in [total, plummer] {
+        let gas = HydrostaticGas::new(&profile, &[], 0.45, 2.0, 1e-4).unwrap();
+        let radii: Vec<f64> = (0..67).map(|n| 0.04 * f64::from(n)).collect();
+        let [densities, pressures] = gas.states(&radii);
+        for (n, &r) in radii.iter().enumerate() {
+            assert_eq!(densities[n].to_bits(), gas.density(r).to_bits(), "{r}");
+            assert_eq!(pressures[n].to_bits(), gas.pressure(r).to_bits(), "{r}");
+        }
+    }
+}
+
 /// The pressure gradient balances the weight of the gas in the total potential, for every profile.
 #[test]
 fn the_pressure_holds_the_gas() {

@@ -105,10 +105,53 @@ fn a_failed_allocation_anywhere_ends_the_program_with_a_message_and_a_status() {
     assert!(statuses.contains(&Some(4)), "{statuses:?}");
 }
 
+/// The system may have memory for the stack of a new thread, but not for the second one on which the thread handles signals.
+#[test]
+fn a_thread_that_just_fits_into_the_address_space_ends_the_program_with_a_message_and_a_status() {
+    let place = Place::with(BLAST);
+    let run = |kibibytes: usize| {
+        let run = ["run", "deck.toml", "--device", "cpu", "--threads", "1"];
+        limited(&place, &format!("ulimit -v {kibibytes};"), &run)
+    };
+    let has_no_stack = |kibibytes: &usize| run(*kibibytes).err.contains("cannot start 1 threads");
+    let mut limits = (36_000..60_000).step_by(500);
+    let mut below = limits
+        .find(has_no_stack)
+        .expect("a limit below the first thread");
+    let mut least = below + 4_000;
+    while least - below > 4 {
+        let middle = (below + least) / 2;
+        match has_no_stack(&middle) {
+            true => below = middle,
+            false => least = middle,
+        }
+    }
+    let mut messages = String::new();
+    for kibibytes in (below..below + 32).step_by(4) {
+        let outcome = run(kibibytes);
+        assert!(
+            matches!(outcome.status, Some(2 | 4)),
+            "{kibibytes}: {outcome:?}"
+        );
+        outcome.complains(&["ulimit"]);
+        messages += &outcome.err;
+    }
+    assert!(!messages.contains("panicked"), "{messages}");
+    assert!(
+        messages.contains("refused memory for a thread"),
+        "{messages}"
+    );
+}
+
 /// Runs the program as a user who may have `most` threads; returns `None` without the right to change the user.
 fn with_threads(place: &Place, most: usize, arguments: &[&str]) -> Option<Outcome> {
     let program = place.0.join("nestar");
-    std::fs::copy(env!("CARGO_BIN_EXE_nestar"), &program).expect("a copy of the program");
+    // by another process: a child of another test would inherit the open file, and an open program cannot start
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_nestar"))
+        .arg(&program)
+        .status();
+    assert!(copied.expect("cp is there").success());
     let open = Command::new("chmod")
         .args(["-R", "a+rwX"])
         .arg(&place.0)

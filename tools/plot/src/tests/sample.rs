@@ -3,7 +3,7 @@
 use nestar_snapshot::{
     Attributes, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
     ParticlesHeader, ParticlesPlan, Role, Snapshot, SnapshotPlan, SnapshotTarget, SnapshotWriter,
-    StoredPrecision, Values,
+    StoredPrecision, Values, WriterThreads,
 };
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -158,7 +158,7 @@ impl Sample {
             number: 0,
             replace: true,
             queue_bytes: 1 << 26,
-            threads: 1,
+            threads: WriterThreads::new(1).unwrap(),
         };
         let mut plan = SnapshotPlan::new(&self.attributes(), &levels).unwrap();
         for kind in species {

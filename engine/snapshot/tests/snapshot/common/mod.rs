@@ -5,6 +5,7 @@ pub mod stars;
 use nestar_snapshot::{
     Attributes, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
     PendingSnapshot, Result, Snapshot, SnapshotTarget, SnapshotWriter, StoredPrecision, Values,
+    WriterThreads,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ impl Folder {
             number,
             replace: false,
             queue_bytes: 1 << 20,
-            threads: 1,
+            threads: WriterThreads::new(1).unwrap(),
         }
     }
 
