@@ -1,16 +1,14 @@
-//! Configuration structs of the deck tables that belong to the engine.
-
-mod faces;
-
-pub(crate) use faces::LIST;
-pub use faces::{AxisBoundaries, AxisBoundary, Boundary, BoundaryKind};
+//! Configuration structs of the deck tables that belong to the engine, and facts that snapshots record.
 
 use super::limits::LevelSteps;
-use nestar_engine_data::Precision;
+use bevy_ecs::prelude::*;
+use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig};
+use nestar_engine_data::{BoundaryCondition, Precision};
 use nestar_engine_device::DeviceChoice;
 use nestar_engine_mesh::PATCH;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Name of the list of scenarios in [`TableSchema::with_words`](nestar_deck::TableSchema::with_words).
@@ -247,4 +245,261 @@ pub struct MeshSettings {
     pub regrid_interval: Vec<u32>,
     /// Width in cells, 0 to 8, of the refined layer around flagged cells, per level that may be refined.
     pub flag_buffer: Vec<u32>,
+}
+
+/// Names a boundary condition: one of the engine's words or a word of a plugin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum BoundaryKind {
+    /// The opposite face continues the domain.
+    Periodic,
+    /// Zero gradient: the state of the nearest cell.
+    Outflow,
+    /// A wall: mirror image with reversed normal velocity.
+    Reflecting,
+    /// A condition that a plugin has registered under this word.
+    Registered(String),
+}
+
+/// Name of the list of words in schemas.
+pub(crate) const LIST: &str = "boundary";
+
+impl BoundaryKind {
+    /// The engine's own words with their documentation.
+    pub const BUILT_IN: [(&'static str, &'static str); 3] = [
+        ("periodic", "The domain continues at the opposite face."),
+        ("outflow", "Zero gradient: the state of the nearest cell."),
+        (
+            "reflecting",
+            "A wall: mirror image with reversed normal velocity.",
+        ),
+    ];
+    /// Returns the condition that a word names.
+    #[must_use]
+    pub fn of(word: &str) -> Self {
+        match word {
+            "periodic" => Self::Periodic,
+            "outflow" => Self::Outflow,
+            "reflecting" => Self::Reflecting,
+            _ => Self::Registered(word.into()),
+        }
+    }
+
+    /// Returns the word.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Periodic => "periodic",
+            Self::Outflow => "outflow",
+            Self::Reflecting => "reflecting",
+            Self::Registered(word) => word,
+        }
+    }
+
+    pub(crate) fn is_built_in(&self) -> bool {
+        !matches!(self, Self::Registered(_))
+    }
+}
+
+impl From<String> for BoundaryKind {
+    fn from(word: String) -> Self {
+        Self::of(&word)
+    }
+}
+
+impl From<BoundaryKind> for String {
+    fn from(kind: BoundaryKind) -> Self {
+        kind.word().into()
+    }
+}
+
+/// Accepts any text; [`tables`](super::tables) inserts the known words.
+impl JsonSchema for BoundaryKind {
+    fn schema_name() -> Cow<'static, str> {
+        "BoundaryKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "words": LIST })
+    }
+}
+
+/// Converts to the rule for fields without rules of their own: zero gradient, periodic or reflecting.
+impl From<&BoundaryKind> for BoundaryCondition {
+    fn from(kind: &BoundaryKind) -> Self {
+        match kind {
+            BoundaryKind::Periodic => Self::Periodic,
+            BoundaryKind::Reflecting => Self::Reflecting,
+            _ => Self::Outflow,
+        }
+    }
+}
+
+/// Boundary conditions of the two faces of an axis: one word for both, or [lower, upper].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AxisBoundary {
+    /// Both faces.
+    Both(BoundaryKind),
+    /// Lower and upper face.
+    Each([BoundaryKind; 2]),
+}
+
+impl AxisBoundary {
+    /// Returns the conditions of the lower and the upper face.
+    #[must_use]
+    pub fn sides(&self) -> [BoundaryKind; 2] {
+        match self {
+            Self::Both(kind) => [kind, kind].map(Clone::clone),
+            Self::Each(sides) => sides.clone(),
+        }
+    }
+}
+
+/// Boundary conditions of the faces of the three axes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AxisBoundaries {
+    /// Faces across x.
+    pub x: AxisBoundary,
+    /// Faces across y.
+    pub y: AxisBoundary,
+    /// Faces across z.
+    pub z: AxisBoundary,
+}
+
+/// Boundary conditions of all faces: one word, or a table of the axes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Boundary {
+    /// All faces.
+    All(BoundaryKind),
+    /// A condition for each axis.
+    Axes(AxisBoundaries),
+}
+
+impl Boundary {
+    /// Returns the conditions as `[axis][side]`.
+    #[must_use]
+    pub fn faces(&self) -> [[BoundaryKind; 2]; 3] {
+        match self {
+            Self::All(kind) => [[kind, kind]; 3].map(|sides| sides.map(Clone::clone)),
+            Self::Axes(axes) => [axes.x.sides(), axes.y.sides(), axes.z.sides()],
+        }
+    }
+
+    /// Returns the deck path of the word for a face.
+    pub(crate) fn path(&self, axis: usize, side: usize) -> String {
+        let Self::Axes(axes) = self else {
+            return "domain.boundary".into();
+        };
+        let (name, of_axis) = [("x", &axes.x), ("y", &axes.y), ("z", &axes.z)][axis];
+        match of_axis {
+            AxisBoundary::Both(_) => format!("domain.boundary.{name}"),
+            AxisBoundary::Each(_) => format!("domain.boundary.{name}[{side}]"),
+        }
+    }
+}
+
+/// Holds the engine's tables of the deck, resolved.
+#[derive(Resource, Clone, Debug)]
+pub struct Settings {
+    /// `[domain]`.
+    pub domain: DomainConfig,
+    /// `[time]`.
+    pub time: TimeSettings,
+    /// `[output]`.
+    pub output: OutputConfig,
+    /// `[run]`.
+    pub run: RunConfig,
+    /// `[units]`.
+    pub units: CodeUnits,
+    /// Settings of the mesh, from the plugin that owns its table.
+    pub mesh: MeshSettings,
+}
+
+/// Largest number of snapshots that `output.interval` may ask for.
+const MAX_SNAPSHOTS: f64 = 1e6;
+
+impl Settings {
+    /// Checks the intervals of `deck` for a run from time `begin` to `time.end`.
+    ///
+    /// # Errors
+    /// An interval is shorter than four times the resolution of the time, or `output.interval` asks for more than a million snapshots. If
+    /// `time.max_steps` ends the run, only the resolution at `begin` matters.
+    pub fn check_intervals(&self, deck: &Deck, begin: f64) -> Result<(), DeckError> {
+        let (end, limited) = (self.time.end, self.time.max_steps > 0);
+        let latest = if limited { begin } else { end.max(begin) };
+        let resolution = 4.0 * f64::EPSILON * latest.abs();
+        let intervals = [
+            ("output.interval", self.output.interval),
+            ("time.max_step", self.time.max_step),
+        ];
+        for (key, interval) in intervals {
+            if interval > 0.0 && interval < resolution {
+                let message = format!(
+                    "`{key}` = {interval:e} is too short to advance the time {latest:e}, which has a resolution of {resolution:.1e}; \
+                     set a longer interval, or check the units of `{key}` and `time.end`"
+                );
+                return Err(deck.error_at(key, message));
+            }
+        }
+        let snapshots = (end - begin) / self.output.interval;
+        if !limited && self.output.interval > 0.0 && snapshots > MAX_SNAPSHOTS {
+            let message = format!(
+                "`output.interval` = {:e} asks for {snapshots:.1e} snapshots until `time.end` = {end:e}, more than {MAX_SNAPSHOTS:e}; \
+                 set a longer interval, or check the units of both",
+                self.output.interval
+            );
+            return Err(deck.error_at("output.interval", message));
+        }
+        Ok(())
+    }
+}
+
+/// Holds numbers that plugins store as attributes of snapshots, by attribute name.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct RunFacts(pub BTreeMap<String, f64>);
+
+/// Collects the plugins' notes to the user, such as an unfavourable choice of settings. They are reported at the start of a run and
+/// after each root step.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct Remarks(pub Vec<String>);
+
+/// Lists the deck keys that must not change at a restart. They give the values of a snapshot their meaning.
+/// An override of a key is an explicit consent.
+#[derive(Resource, Clone, Debug)]
+pub struct KeptKeys(pub Vec<&'static str>);
+
+impl Default for KeptKeys {
+    fn default() -> Self {
+        let units = ["units.length_cgs", "units.mass_cgs", "units.time_cgs"];
+        Self([&["domain.boundary", "run.precision"], &units[..]].concat())
+    }
+}
+
+/// Returns the schemas of the engine's tables, for `nestar list` and `nestar schema`. `boundaries` holds the
+/// registered boundary words with their documentation.
+#[must_use]
+pub fn tables(boundaries: &[(String, String)]) -> Vec<TableSchema> {
+    vec![
+        domain_table(boundaries),
+        TableSchema::of::<OutputConfig>("output"),
+        TableSchema::of::<RunConfig>("run"),
+        TableSchema::of::<UnitsConfig>("units"),
+    ]
+}
+
+/// Returns the schema of `[domain]` with the registered boundary words and their documentation.
+fn domain_table(registered: &[(String, String)]) -> TableSchema {
+    let built_in = BoundaryKind::BUILT_IN.into_iter();
+    let registered = registered.iter().map(|(word, doc)| (&**word, &**doc));
+    let mut words: Vec<(&str, &str)> = built_in.chain(registered).collect();
+    let mut seen = Vec::new();
+    words.retain(|(word, _)| {
+        let new = !seen.contains(word);
+        seen.push(*word);
+        new
+    });
+    TableSchema::of::<DomainConfig>("domain").with_words(LIST, &words)
 }

@@ -1,7 +1,7 @@
 //! Code units: the table `[units]`, and length, mass and time derived from three given units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
-use super::words::{NEWTON, WORDS, Word, kind, quantity};
+use super::{NEWTON, WORDS, Word, kind, quantity};
 use nestar_device::math::pow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
