@@ -1,7 +1,6 @@
 //! Files of a run: written atomically and only in the run's directory, tables that grow by root steps, captures of
 //! failed steps and cells, and `provenance.json`.
 
-use crate::files;
 use nestar_engine_comm::{Ranks, RanksError};
 use nestar_engine_data::{CellCase, FaultBox};
 use nestar_engine_device::{ComputeDevice, Device};
@@ -303,7 +302,7 @@ fn save_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
         deck: sim.deck.resolved(),
         ..case
     };
-    match files::write_numbered(&directory.join(CELL), &case.text()) {
+    match write_numbered(&directory.join(CELL), &case.text()) {
         Ok(path) => format!(
             "{why}\nthe input of the function is saved: the command `replay {}` repeats the call",
             path.display()
@@ -316,7 +315,7 @@ fn save_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> Strin
 fn write_capture(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, Error> {
     let path = directory.join(NAME);
     if path.exists() {
-        files::rename_numbered(&path)?;
+        rename_numbered(&path)?;
     }
     let unreadable = |e: toml::de::Error| Error::Setup(e.to_string());
     let capture: Capture = toml::from_str(text).map_err(unreadable)?;
@@ -324,7 +323,7 @@ fn write_capture(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, 
         deck: sim.deck.resolved(),
         ..capture
     };
-    files::write_atomically(&path, &capture.text())?;
+    write_atomically(&path, &capture.text())?;
     Ok(path)
 }
 
@@ -421,10 +420,10 @@ pub fn write_provenance(
         "hosts": roster.hosts,
         "devices": roster.devices,
         "threads": rayon::current_num_threads(),
-        "precision": format!("{:?}", sim.precision()).to_lowercase(),
+        "precision": sim.precision(),
         "start_time_utc": humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
     });
-    files::write_atomically(
+    write_atomically(
         &directory.join("provenance.json"),
         &format!("{provenance:#}\n"),
     )
