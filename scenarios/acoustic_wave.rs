@@ -1,8 +1,8 @@
 //! A linear wave in a periodic box (Gardiner & Stone 2008, J. Comput. Phys. 227, 4123, sec. 5.1).
 
-use crate::direction::Direction;
 use crate::exact::{LinearWave, Mode};
 use crate::state::AveragedState;
+use crate::state::Direction;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_device::math::sum3;

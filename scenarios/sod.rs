@@ -1,6 +1,6 @@
 //! Shock tubes: two uniform states separated by a discontinuity.
 
-use crate::direction::Direction;
+use crate::state::Direction;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_systems::hydro::{InitialState, Primitive};

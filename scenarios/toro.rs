@@ -1,8 +1,8 @@
 //! Toro's five shock tubes (Toro 2009, table 6.2).
 
-use crate::direction::Direction;
 use crate::exact::{RiemannProblem, TORO};
 use crate::sod::Sod;
+use crate::state::Direction;
 use crate::{Parameters, Setting};
 use nestar_deck::DeckError;
 use nestar_systems::hydro::InitialState;

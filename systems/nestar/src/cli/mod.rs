@@ -3,7 +3,6 @@
 mod bench;
 mod check;
 mod estimate;
-mod heap;
 mod list;
 mod memory;
 mod new;
@@ -26,7 +25,7 @@ use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_plot::PlotError;
 use std::io::{self, Write as _};
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -189,7 +188,7 @@ impl From<PlotError> for CommandError {
 /// }
 /// ```
 pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
-    heap::retain_freed_memory();
+    memory::retain_freed_memory();
     let app = configure(App::default());
     let command = parsed(&app);
     // without it, a write over the limit kills the program instead of failing with a message
@@ -275,6 +274,21 @@ fn print(text: &str) -> Result<(), CommandError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Returns `true` for `-`, the path of the standard output.
+fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Writes `results` as JSON to the file `path`, or prints them.
+fn write_json(path: &Path, results: &serde_json::Value) -> Result<(), CommandError> {
+    let text = format!("{results:#}\n");
+    if is_standard_output(path) {
+        return print(&text);
+    }
+    std::fs::write(path, text)
+        .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
 /// Returns a function that prints progress at limited intervals.
