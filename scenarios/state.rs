@@ -1,9 +1,8 @@
 //! Initial states given by functions, with cell averages and passive scalars, and directions of plane problems.
 
 use crate::Setting;
+use nestar_deck::deck;
 use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Mass fraction of a scalar at a point.
 type Fraction = Box<dyn Fn([f64; 3]) -> f64 + Send + Sync>;
@@ -61,8 +60,7 @@ impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for Aver
 }
 
 /// Direction normal to the planes of a plane problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum Direction {
     /// Along x.
     X,

@@ -54,13 +54,11 @@ pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
 pub use stores::{HaloLayers, StoreRef, Stores};
 pub use update::FaceMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use nestar_deck::deck;
 use std::fmt;
 
 /// Floating-point precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum Precision {
     /// 32 bits.
     Single,

@@ -2,7 +2,7 @@
 
 use super::limits::LevelSteps;
 use bevy_ecs::prelude::*;
-use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig};
+use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig, deck};
 use nestar_engine_data::{BoundaryCondition, Precision};
 use nestar_engine_device::DeviceChoice;
 use nestar_engine_mesh::PATCH;
@@ -15,20 +15,12 @@ use std::collections::BTreeMap;
 pub const SCENARIOS: &str = "scenarios";
 
 /// Selects the initial condition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct RootConfig {
     /// Initial condition: the name of a scenario, `formula` or `zarr`.
+    #[key(default = "formula".into())]
     #[schemars(extend("words" = SCENARIOS))]
     pub scenario: String,
-}
-
-impl Default for RootConfig {
-    fn default() -> Self {
-        Self {
-            scenario: "formula".into(),
-        }
-    }
 }
 
 /// States that numbers of cells are multiples of the cells of a patch.
@@ -39,32 +31,22 @@ fn of_whole_patches(schema: &mut schemars::Schema) {
 }
 
 /// Defines the simulation box.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct DomainConfig {
     /// Root-grid cells along x, y, z; each a multiple of 8.
-    #[schemars(inner(range(min = 8, max = 65536)), transform = of_whole_patches)]
+    #[key(default = [64; 3], min = 8, max = 65536)]
+    #[schemars(transform = of_whole_patches)]
     pub cells: [u32; 3],
     /// Lower edge along x, y, z.
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = [0.0; 3], unit = "length")]
     pub left_edge: [f64; 3],
     /// Upper edge along x, y, z.
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = [1.0; 3], unit = "length")]
     pub right_edge: [f64; 3],
     /// Boundary conditions: one word for all faces, or a table such as
     /// `{ x = ["outflow", "reflecting"], y = "periodic", z = "outflow" }`.
+    #[key(default = Boundary::All(BoundaryKind::Periodic))]
     pub boundary: Boundary,
-}
-
-impl Default for DomainConfig {
-    fn default() -> Self {
-        Self {
-            cells: [64; 3],
-            left_edge: [0.0; 3],
-            right_edge: [1.0; 3],
-            boundary: Boundary::All(BoundaryKind::Periodic),
-        }
-    }
 }
 
 /// Holds the settings that the engine needs from the `[time]` table; the table's owner may add keys.
@@ -104,51 +86,39 @@ impl Default for TimeSettings {
 }
 
 /// Controls where and when snapshots are written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct OutputConfig {
     /// Directory of the run, relative to the working directory.
+    #[key(default = "out/run".into())]
     pub directory: String,
     /// Simulation time between snapshots; 0: no snapshots by time.
-    #[schemars(range(min = 0.0), extend("unit" = "time"))]
+    #[key(default = 0.0, unit = "time", min = 0.0)]
     pub interval: f64,
     /// Root steps between snapshots; 0: no snapshots by step.
+    #[key(default = 0)]
     pub steps: u64,
     /// Wall-clock seconds between snapshots; 0: no snapshots by wall time.
-    #[schemars(range(min = 0.0), extend("unit" = "second"))]
+    #[key(default = 0.0, unit = "second", min = 0.0)]
     pub wall_interval: f64,
     /// Write the initial state.
+    #[key(default = true)]
     pub initial: bool,
     /// Write the final state.
+    #[key(default = true)]
     #[serde(rename = "final")]
     pub last: bool,
     /// Limit on the host memory used to buffer snapshots, in MiB; shared by the ranks of a host. At most a
     /// quarter of the field memory is used.
-    #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
+    #[key(default = 1024, unit = "MiB", min = 1, max = 1_048_576)]
     pub buffer: u32,
     /// Derived fields to write in addition to the state, such as `["mach"]`.
     /// `nestar list fields` shows all names, including those of plugins. A restart does not read them.
+    #[key(default = Vec::new())]
     pub derived: Vec<String>,
 }
 
-impl Default for OutputConfig {
-    fn default() -> Self {
-        Self {
-            directory: "out/run".into(),
-            interval: 0.0,
-            steps: 0,
-            wall_interval: 0.0,
-            initial: true,
-            last: true,
-            buffer: 1024,
-            derived: Vec::new(),
-        }
-    }
-}
-
 /// Selects what happens when requested patches do not fit into memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum OutOfMemory {
     /// Stop with a snapshot from which the run can be continued.
     Stop,
@@ -158,51 +128,59 @@ pub enum OutOfMemory {
 }
 
 /// Describes how a run uses the machine, and how it restarts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct RunConfig {
     /// Compute device.
+    #[key(default = DeviceChoice::Auto)]
     pub device: DeviceChoice,
     /// Floating-point precision of the fields.
+    #[key(default = Precision::Double)]
     pub precision: Precision,
     /// Threads per rank; 0: the rank's share of the cores, at most 16 when it uses a device.
-    #[schemars(range(min = 0, max = 4096))]
+    #[key(default = 0, min = 0, max = 4096)]
     pub threads: u32,
     /// Check the whole hierarchy after every regrid.
+    #[key(default = false)]
     pub audit: bool,
     /// Seconds without progress after which the run ends with status 5, naming rank, level and system; 0: no
     /// limit. Output, and work before the first initial state is computed, are not counted.
-    #[schemars(range(min = 0, max = 1e7), extend("unit" = "s"))]
+    #[key(default = 3600.0, unit = "s", min = 0, max = 1e7)]
     pub watchdog: f64,
     /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread
     /// sub-cycles one cell to its end. Results have the same bits. CPUs use no queue.
+    #[key(default = true)]
     pub queue: bool,
     /// Memory limit in MiB for fields, their tables and the initial particles; 0: all available memory. It
     /// applies to the memory of the device if there is one. The limit is for all ranks together and excludes
     /// halo patches, so that its effect does not depend on the number of ranks. `nestar check` estimates the
     /// memory with halo patches. The memory of each machine or device is checked in addition.
-    #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
+    #[key(default = 0, unit = "MiB", min = 0, max = 1_099_511_627_776_u64)]
     pub memory_limit: u64,
     /// Reaction when requested patches exceed the available memory.
+    #[key(default = OutOfMemory::Stop)]
     pub out_of_memory: OutOfMemory,
     /// Load imbalance per level (largest work of a rank over the mean) above which patches move between
     /// ranks.
-    #[schemars(range(min = 1.0))]
+    #[key(default = 1.05, min = 1.0)]
     pub imbalance: f64,
     /// Plugin states and patch components that a restart does not read from the snapshot. They start from
     /// their initial value, or are dropped if no plugin has them. Prefix ambiguous names by their group in
     /// the snapshot, such as `state/driving`.
+    #[key(default = Vec::new())]
     pub reset_states: Vec<String>,
     /// Start from this snapshot (NNNNNN.zarr), or from the latest snapshot of this run directory, instead of
     /// the initial condition. Relative paths start at the deck's folder.
+    #[key(default = String::new())]
     pub start_from: String,
     /// Field components that a restart adds because the snapshot lacks them, such as `{ scalar_smoke = 0 }`.
     /// Values are a number or a formula of x, y, z and the components in the snapshot (`"0.1*scalar_dye"`),
     /// evaluated in every cell, also in covered cells. If a whole field is new, `"initial"` sets its initial
     /// condition.
+    #[key(default = BTreeMap::new())]
     pub added: BTreeMap<String, AddedComponent>,
     /// Names in the snapshot that a restart ignores because the run does not have them. They are field
     /// components, or particle arrays such as `particles/stars/age`.
+    #[key(default = Vec::new())]
     pub dropped: Vec<String>,
 }
 
@@ -214,26 +192,6 @@ pub enum AddedComponent {
     Number(f64),
     /// A formula, or `initial`.
     Formula(String),
-}
-
-impl Default for RunConfig {
-    fn default() -> Self {
-        Self {
-            device: DeviceChoice::Auto,
-            precision: Precision::Double,
-            threads: 0,
-            audit: false,
-            watchdog: 3600.0,
-            queue: true,
-            memory_limit: 0,
-            out_of_memory: OutOfMemory::Stop,
-            imbalance: 1.05,
-            reset_states: Vec::new(),
-            start_from: String::new(),
-            added: BTreeMap::new(),
-            dropped: Vec::new(),
-        }
-    }
 }
 
 /// Holds the settings that the plugin with the mesh table passes to the engine.
@@ -357,8 +315,8 @@ impl AxisBoundary {
 }
 
 /// Boundary conditions of the faces of the three axes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
+#[derive(Eq)]
 pub struct AxisBoundaries {
     /// Faces across x.
     pub x: AxisBoundary,

@@ -16,8 +16,8 @@ use syn::{
 /// keys and words.
 ///
 /// The attribute `#[key(…)]` describes the key of a field. All parts are optional:
-/// - `default = EXPRESSION`: value if the deck lacks the key. A key without a default is required unless it is an `Option`. The
-///   struct implements `Default` if all keys have defaults.
+/// - `default = EXPRESSION`: value if the deck lacks the key. A key without a default is required unless it is an `Option`,
+///   which is then `None`. The struct implements `Default` if no key is required.
 /// - `unit = "mass/length**3"`: unit.
 /// - `min = 0.0`, `max = 1.0`: inclusive bounds.
 /// - `above = 0.0`, `below = 1.0`: exclusive bounds.
@@ -115,15 +115,24 @@ fn annotated(field: &mut Field, table: &Ident) -> syn::Result<Option<(TokenStrea
         return Ok(None);
     };
     let kind = field.ty.clone();
-    let schema = key.schema(&kind);
-    let Some(default) = key.default else {
-        field.attrs.extend(Attribute::parse_outer.parse2(schema)?);
+    let mut attributes = key.schema(&kind);
+    let mut default = key.default;
+    if is(&kind, "Option") && default.is_none() {
+        default = Some(syn::parse_quote!(None));
+        attributes.extend(quote!(#[serde(skip_serializing_if = "Option::is_none")]));
+    }
+    let Some(default) = default else {
+        field
+            .attrs
+            .extend(Attribute::parse_outer.parse2(attributes)?);
         return Ok(None);
     };
     let function = format_ident!("default_of_{}", name);
     let path = format!("{table}::{function}");
-    let both = quote!(#schema #[serde(default = #path)]);
-    field.attrs.extend(Attribute::parse_outer.parse2(both)?);
+    attributes.extend(quote!(#[serde(default = #path)]));
+    field
+        .attrs
+        .extend(Attribute::parse_outer.parse2(attributes)?);
     let made = quote! {
         #[doc(hidden)]
         fn #function() -> #kind {
@@ -194,7 +203,7 @@ impl Key {
             .collect();
         if !bounds.is_empty() {
             let range = quote!(range(#(#bounds),*));
-            parts.push(match is_list(kind) {
+            parts.push(match matches!(kind, Type::Array(_)) || is(kind, "Vec") {
                 true => quote!(inner(#range)),
                 false => range,
             });
@@ -214,10 +223,10 @@ impl Key {
     }
 }
 
-fn is_list(kind: &Type) -> bool {
+/// Returns `true` for the generic type `name`.
+fn is(kind: &Type, name: &str) -> bool {
     match kind {
-        Type::Array(_) => true,
-        Type::Path(path) => path.path.segments.last().is_some_and(|s| s.ident == "Vec"),
+        Type::Path(path) => path.path.segments.last().is_some_and(|s| s.ident == name),
         _ => false,
     }
 }
