@@ -368,21 +368,23 @@ fn toml_number(word: &str) -> Option<String> {
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace('-', "_");
+    let length = |text: &str| text.chars().count();
     let wanted = plain(word);
-    if wanted.len() > 64 {
+    if length(&wanted) > 64 {
         return None;
     }
     let mut best: Option<(usize, &'a str)> = None;
     for name in known {
         let letters = plain(name);
-        let allowed = (wanted.len().max(letters.len()) / 3).max(1);
+        let longer = length(&wanted).max(length(&letters));
+        let allowed = (longer / 3).max(1);
         let mut steps = strsim::osa_distance(&wanted, &letters);
         let begins = letters.starts_with(&*wanted) || wanted.starts_with(&*letters);
-        if begins && wanted.len().min(letters.len()) >= 3 {
+        if begins && length(&wanted).min(length(&letters)) >= 3 {
             steps = steps.min(allowed);
         }
         // the edit distance of any two one-letter names is 1, which says nothing
-        let unrelated = steps >= wanted.len().max(letters.len());
+        let unrelated = steps >= longer;
         if steps <= allowed
             && !(unrelated && steps > 0)
             && best.is_none_or(|(fewest, _)| steps < fewest)

@@ -1,12 +1,12 @@
 //! Tabulated functions of a deck: its table `[tables]`.
 
 use super::Deck;
-use crate::deck;
 use crate::error::DeckError;
 use crate::formula::{Curve, Extrapolation, integrals, is_free_name, is_name, monotone, spline};
 use crate::schema::TableSchema;
 use crate::table_file::TableFile;
 use crate::tree::DeckNode;
+use nestar_deck_macro::deck;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

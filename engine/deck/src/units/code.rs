@@ -2,7 +2,7 @@
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
 use super::{NEWTON, WORDS, Word, kind, quantity};
-use crate::deck;
+use nestar_deck_macro::deck;
 use nestar_device::math::pow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
