@@ -169,14 +169,10 @@ struct CoarserLevel {
     const REAL first = older[(rs::i64)row * CELLS + cell];
     return first + weight * (newer[(rs::i64)row * CELLS + cell] - first);
   }
+  // Searches only once, after the reflection: NVRTC 13.0 compiles a second search to wrong code.
   RS_MEMBER REAL at(int row, const int* to) const {
-    const int beside = row_at(neighbours, row, to);
-    return beside < 0 ? outside(row, to) : value(beside, cell_at(to));
-  }
-  // Value at a position outside the domain.
-  RS_MEMBER REAL outside(int row, const int* to) const {
     int place[3] = {to[0], to[1], to[2]};
-    reflect<PATCH>(mirrors_beside(exterior, index, number, row), place);
+    if (exterior.mirrored != 0) reflect<PATCH>(mirrors_beside(exterior, index, number, row), place);
     const int beside = row_at(neighbours, row, place);
     return beside < 0 ? exterior_value(exterior, index, number, row, place) : value(beside, cell_at(place));
   }

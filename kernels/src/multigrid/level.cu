@@ -33,12 +33,9 @@ RS_FN int eight(int n, int side) {
 RS_FN REAL change_at(const Change& p, int row, int* to) {
   const int parent = p.view.parent[row];
   for (int axis = 0; axis < 3; ++axis) to[axis] += HALF * (p.view.index[(rs::i64)row * 4 + axis] & 1);
-  int beside = row_at(p.view.neighbours, parent, to);
   const int number = p.view.index[(rs::i64)parent * 4 + 3];
-  if (beside < 0) {
-    reflect<PATCH>(mirrors_beside(p.exterior_after, p.view.index, number, parent), to);
-    beside = row_at(p.view.neighbours, parent, to);
-  }
+  if (p.exterior_after.mirrored != 0) reflect<PATCH>(mirrors_beside(p.exterior_after, p.view.index, number, parent), to);
+  const int beside = row_at(p.view.neighbours, parent, to);
   if (beside < 0) {
     return exterior_value(p.exterior_after, p.view.index, number, parent, to) - exterior_value(p.exterior_before, p.view.index, number, parent, to);
   }
