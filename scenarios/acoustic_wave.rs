@@ -1,18 +1,15 @@
 //! A linear wave in a periodic box (Gardiner & Stone 2008, J. Comput. Phys. 227, 4123, sec. 5.1).
 
-use crate::direction::Direction;
 use crate::exact::{LinearWave, Mode};
 use crate::state::AveragedState;
+use crate::state::Direction;
 use crate::{Parameters, Setting};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_device::math::sum3;
 use nestar_systems::hydro::InitialState;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Kind of a linear wave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum WaveKind {
     /// A sound wave that travels in the direction of the flow.
     Sound,
@@ -21,29 +18,20 @@ pub enum WaveKind {
 }
 
 /// A linear wave on a background of density 1 and sound speed 1. The box is one wavelength long.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct AcousticWave {
     /// Kind of the wave.
+    #[key(default = WaveKind::Sound)]
     pub wave: WaveKind,
     /// Relative amplitude in density.
-    #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 0.5))]
+    #[key(default = 1e-6, above = 0.0, below = 0.5)]
     pub amplitude: f64,
     /// Speed of the background along the wave vector, in units of its sound speed. An entropy wave moves at this speed.
+    #[key(default = 0.0)]
     pub mach: f64,
     /// Direction of the wave; `diagonal` has one wavelength along each axis of the box.
+    #[key(default = Direction::Diagonal)]
     pub direction: Direction,
-}
-
-impl Default for AcousticWave {
-    fn default() -> Self {
-        Self {
-            wave: WaveKind::Sound,
-            amplitude: 1e-6,
-            mach: 0.0,
-            direction: Direction::Diagonal,
-        }
-    }
 }
 
 impl AcousticWave {

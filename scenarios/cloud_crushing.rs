@@ -3,57 +3,39 @@
 use crate::exact::Shock;
 use crate::state::AveragedState;
 use crate::{Parameters, Setting};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_device::math::{sum3, tanh};
 use nestar_systems::hydro::{InitialState, Primitive};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A dense cloud at rest in pressure balance, and a plane shock that moves along x towards it. The scalar `cloud`, if the
 /// deck declares it, is the mass fraction of cloud material. The cloud-crushing time is sqrt(contrast) * radius / shock
 /// speed.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct CloudCrushing {
     /// Mach number of the shock.
-    #[schemars(range(min = 1.0))]
+    #[key(default = 10.0, min = 1.0)]
     pub mach: f64,
     /// Ratio of the cloud's density to the ambient density.
-    #[schemars(range(min = 1.0))]
+    #[key(default = 10.0, min = 1.0)]
     pub contrast: f64,
     /// Radius of the cloud.
-    #[schemars(extend("unit" = "length", "exclusiveMinimum" = 0.0))]
+    #[key(default = 1.0, unit = "length", above = 0.0)]
     pub radius: f64,
     /// Thickness of the cloud's edge, a tanh profile; 0: a discontinuity.
-    #[schemars(range(min = 0.0), extend("unit" = "length"))]
+    #[key(default = 0.0, unit = "length", min = 0.0)]
     pub edge: f64,
     /// Centre of the cloud.
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = [0.0; 3], unit = "length")]
     pub centre: [f64; 3],
     /// Initial position of the shock along x.
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = -1.5, unit = "length")]
     pub shock: f64,
     /// Ambient density, upstream of the shock.
-    #[schemars(extend("unit" = "mass/length**3", "exclusiveMinimum" = 0.0))]
+    #[key(default = 1.0, unit = "mass/length**3", above = 0.0)]
     pub density: f64,
     /// Ambient pressure, upstream of the shock.
-    #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
+    #[key(default = 0.6, unit = "mass/(length*time**2)", above = 0.0)]
     pub pressure: f64,
-}
-
-impl Default for CloudCrushing {
-    fn default() -> Self {
-        Self {
-            mach: 10.0,
-            contrast: 10.0,
-            radius: 1.0,
-            edge: 0.0,
-            centre: [0.0; 3],
-            shock: -1.5,
-            density: 1.0,
-            pressure: 0.6,
-        }
-    }
 }
 
 impl CloudCrushing {

@@ -2,35 +2,21 @@
 
 use crate::state::AveragedState;
 use crate::{Parameters, Setting, exact};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_systems::hydro::{InitialState, Primitive};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A stationary vortex around the z axis, with density 1, radius 0.4 and maximum speed 1 (Gresho & Chan 1990).
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct Gresho {
     /// Maximum Mach number of the rotation; 0: that of central pressure 5, the standard case (0.36 for gamma = 1.4).
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.0, min = 0.0)]
     pub mach: f64,
     /// Velocity of the uniform flow that advects the vortex.
-    #[schemars(extend("unit" = "length/time"))]
+    #[key(default = [0.0; 3], unit = "length/time")]
     pub velocity: [f64; 3],
     /// Position of the centre along x and y; absent: the middle of the domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("unit" = "length"))]
+    #[key(unit = "length")]
     pub centre: Option<[f64; 2]>,
-}
-
-impl Default for Gresho {
-    fn default() -> Self {
-        Self {
-            mach: 0.0,
-            velocity: [0.0; 3],
-            centre: None,
-        }
-    }
 }
 
 impl Parameters for Gresho {

@@ -2,33 +2,22 @@
 
 use crate::state::AveragedState;
 use crate::{Parameters, Setting};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_systems::hydro::{InitialState, Primitive};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Gas at rest in a reflecting box, with lower density and pressure in the triangle x + y < `corner`. A jet forms along
 /// the diagonal if the scheme is exactly symmetric in x and y.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct Implosion {
     /// Length of the triangle's sides along x and y.
-    #[schemars(extend("unit" = "length", "exclusiveMinimum" = 0.0))]
+    #[key(default = 0.15, unit = "length", above = 0.0)]
     pub corner: f64,
     /// Density and pressure in the triangle.
+    #[key(default = [0.125, 0.14])]
     pub inside: [f64; 2],
     /// Density and pressure outside the triangle.
+    #[key(default = [1.0, 1.0])]
     pub outside: [f64; 2],
-}
-
-impl Default for Implosion {
-    fn default() -> Self {
-        Self {
-            corner: 0.15,
-            inside: [0.125, 0.14],
-            outside: [1.0, 1.0],
-        }
-    }
 }
 
 impl Implosion {

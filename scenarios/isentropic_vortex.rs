@@ -3,36 +3,22 @@
 use crate::exact::Vortex;
 use crate::state::AveragedState;
 use crate::{Parameters, Setting, centre};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_systems::hydro::InitialState;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A smooth vortex around the z axis in a gas of density and pressure 1. It keeps its shape, and returns to its start when
 /// the flow has crossed the box.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct IsentropicVortex {
     /// Strength beta; the density at the centre decreases with it.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 5.0, min = 0.0)]
     pub strength: f64,
     /// Velocity of the uniform flow that advects the vortex.
-    #[schemars(extend("unit" = "length/time"))]
+    #[key(default = [1.0, 1.0, 0.0], unit = "length/time")]
     pub velocity: [f64; 3],
     /// Initial position of the centre along x and y; absent: the middle of the domain. The vortex is about 4 length units wide.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("unit" = "length"))]
+    #[key(unit = "length")]
     pub centre: Option<[f64; 2]>,
-}
-
-impl Default for IsentropicVortex {
-    fn default() -> Self {
-        Self {
-            strength: 5.0,
-            velocity: [1.0, 1.0, 0.0],
-            centre: None,
-        }
-    }
 }
 
 impl IsentropicVortex {

@@ -3,61 +3,42 @@
 use crate::noise::noise;
 use crate::state::AveragedState;
 use crate::{Parameters, Setting};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_device::math::{exp, sin, tanh};
 use nestar_systems::hydro::{InitialState, Primitive};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
 /// A layer in the middle half of the domain along z that flows along y relative to the gas around it. The scalar `dye`, if
 /// the deck declares it, is the mass fraction of the layer's gas. White noise, a smooth mode or both perturb the velocity.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct KelvinHelmholtz {
     /// Density outside and inside the layer.
-    #[schemars(extend("unit" = "mass/length**3"))]
+    #[key(default = [1.0, 2.0], unit = "mass/length**3")]
     pub density: [f64; 2],
     /// Velocity along y outside and inside the layer.
-    #[schemars(extend("unit" = "length/time"))]
+    #[key(default = [-0.5, 0.5], unit = "length/time")]
     pub velocity: [f64; 2],
     /// Uniform pressure.
-    #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
+    #[key(default = 2.5, unit = "mass/(length*time**2)", above = 0.0)]
     pub pressure: f64,
     /// Thickness of the shear layers, whose profile is tanh(z/thickness); 0: discontinuities.
-    #[schemars(range(min = 0.0), extend("unit" = "length"))]
+    #[key(default = 0.0, unit = "length", min = 0.0)]
     pub thickness: f64,
     /// Amplitude of the white noise in each velocity component, uniform in [-noise, noise], with one value per root cell.
-    #[schemars(range(min = 0.0), extend("unit" = "length/time"))]
+    #[key(default = 0.01, unit = "length/time", min = 0.0)]
     pub noise: f64,
     /// Seed of the noise.
-    #[schemars(range(max = 9_007_199_254_740_991_u64))]
+    #[key(default = 1, max = 9_007_199_254_740_991_u64)]
     pub seed: u64,
     /// Amplitude of the smooth mode in the velocity along z, at the shear layers.
-    #[schemars(range(min = 0.0), extend("unit" = "length/time"))]
+    #[key(default = 0.0, unit = "length/time", min = 0.0)]
     pub mode_amplitude: f64,
     /// Number of wavelengths of the smooth mode along y in the domain.
-    #[schemars(range(min = 1, max = 1024))]
+    #[key(default = 2, min = 1, max = 1024)]
     pub mode_number: u32,
     /// Gaussian width of the smooth mode around the shear layers along z.
-    #[schemars(extend("unit" = "length", "exclusiveMinimum" = 0.0))]
+    #[key(default = 0.035, unit = "length", above = 0.0)]
     pub mode_width: f64,
-}
-
-impl Default for KelvinHelmholtz {
-    fn default() -> Self {
-        Self {
-            density: [1.0, 2.0],
-            velocity: [-0.5, 0.5],
-            pressure: 2.5,
-            thickness: 0.0,
-            noise: 0.01,
-            seed: 1,
-            mode_amplitude: 0.0,
-            mode_number: 2,
-            mode_width: 0.035,
-        }
-    }
 }
 
 /// The initial state in the domain.

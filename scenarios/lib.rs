@@ -8,7 +8,7 @@ use nestar_engine::{Engine, Error, Plugin};
 use nestar_systems::fields::{GasModel, InitialScalars};
 use nestar_systems::hydro::formulas::{StateConfig, StateFormulas};
 use nestar_systems::hydro::initial::{InitialGas, InitialState, fill_initial_gas};
-use nestar_systems::hydro::injection::require_injection;
+use nestar_systems::hydro::require_injection;
 use nestar_systems::order::Initialise;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,7 +17,6 @@ use serde::de::DeserializeOwned;
 mod acoustic_wave;
 mod blast;
 mod cloud_crushing;
-mod direction;
 pub mod exact;
 mod gresho;
 mod implosion;
@@ -33,8 +32,8 @@ mod zarr;
 
 pub use acoustic_wave::{AcousticWave, WaveKind};
 pub use cloud_crushing::CloudCrushing;
-pub use direction::Direction;
 pub use isentropic_vortex::IsentropicVortex;
+pub use state::Direction;
 pub use toro::Toro;
 
 /// Inputs of a scenario's initial state: deck, gas and domain.

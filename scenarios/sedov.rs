@@ -1,44 +1,28 @@
 //! A point explosion (Sedov 1959).
 
 use crate::{Parameters, Setting};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_device::math::sum3;
 use nestar_systems::hydro::{InitialState, Injection, Primitive, PrimitiveColumns};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A point explosion: energy in a small sphere of a uniform medium at rest.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct Sedov {
     /// Energy of the explosion, including its mirror images if the centre lies on reflecting faces.
-    #[schemars(extend("unit" = "mass*length**2/time**2", "exclusiveMinimum" = 0.0))]
+    #[key(default = 1.0, unit = "mass*length**2/time**2", above = 0.0)]
     pub energy: f64,
     /// Density of the medium.
-    #[schemars(extend("unit" = "mass/length**3", "exclusiveMinimum" = 0.0))]
+    #[key(default = 1.0, unit = "mass/length**3", above = 0.0)]
     pub density: f64,
     /// Pressure of the medium.
-    #[schemars(extend("unit" = "mass/(length*time**2)", "exclusiveMinimum" = 0.0))]
+    #[key(default = 1e-5, unit = "mass/(length*time**2)", above = 0.0)]
     pub pressure: f64,
     /// Radius of the sphere that contains the energy; 0: 3.5 cells of the finest level.
-    #[schemars(range(min = 0.0), extend("unit" = "length"))]
+    #[key(default = 0.0, unit = "length", min = 0.0)]
     pub radius: f64,
     /// Centre of the explosion; absent: the middle of the domain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("unit" = "length"))]
+    #[key(unit = "length")]
     pub centre: Option<[f64; 3]>,
-}
-
-impl Default for Sedov {
-    fn default() -> Self {
-        Self {
-            energy: 1.0,
-            density: 1.0,
-            pressure: 1e-5,
-            radius: 0.0,
-            centre: None,
-        }
-    }
 }
 
 impl Parameters for Sedov {

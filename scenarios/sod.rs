@@ -1,36 +1,25 @@
 //! Shock tubes: two uniform states separated by a discontinuity.
 
-use crate::direction::Direction;
+use crate::state::Direction;
 use crate::{Parameters, Setting};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_systems::hydro::{InitialState, Primitive};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// A shock tube. The defaults are the problem of Sod (1978), J. Comput. Phys. 27, 1.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct Sod {
     /// Direction normal to the discontinuity; `diagonal` is along (1, 1, 1).
+    #[key(default = Direction::X)]
     pub direction: Direction,
     /// Position of the discontinuity along the direction; for `diagonal`, the value of (x + y + z)/sqrt(3).
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = 0.0, unit = "length")]
     pub position: f64,
     /// Density, velocity along the direction, and pressure below the discontinuity.
+    #[key(default = [1.0, 0.0, 1.0])]
     pub left: [f64; 3],
     /// Density, velocity along the direction, and pressure above the discontinuity.
+    #[key(default = [0.125, 0.0, 0.1])]
     pub right: [f64; 3],
-}
-
-impl Default for Sod {
-    fn default() -> Self {
-        Self {
-            direction: Direction::X,
-            position: 0.0,
-            left: [1.0, 0.0, 1.0],
-            right: [0.125, 0.0, 0.1],
-        }
-    }
 }
 
 impl Parameters for Sod {

@@ -1,33 +1,22 @@
 //! Toro's five shock tubes (Toro 2009, table 6.2).
 
-use crate::direction::Direction;
 use crate::exact::{RiemannProblem, TORO};
 use crate::sod::Sod;
+use crate::state::Direction;
 use crate::{Parameters, Setting};
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, deck};
 use nestar_systems::hydro::InitialState;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// One of Toro's five shock tubes, which test the robustness of a scheme. They need gamma = 1.4 and a tube of length 1.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct Toro {
     /// Number of the test, with the end time: 1 Sod with a sonic rarefaction (0.2), 2 near vacuum (0.15), 3 strong shock
     /// (0.012), 4 collision of shocks (0.035), 5 strong shock with a contact at rest (0.012).
-    #[schemars(range(min = 1, max = 5))]
+    #[key(default = 1, min = 1, max = 5)]
     pub test: u32,
     /// Axis of the tube.
+    #[key(default = Direction::X)]
     pub direction: Direction,
-}
-
-impl Default for Toro {
-    fn default() -> Self {
-        Self {
-            test: 1,
-            direction: Direction::X,
-        }
-    }
 }
 
 impl Toro {

@@ -1,53 +1,35 @@
 //! An initial state from Zarr arrays on a uniform grid over the domain.
 
 use crate::{Parameters, Setting};
-use nestar_deck::{Deck, DeckError};
+use nestar_deck::{Deck, DeckError, deck};
 use nestar_kernels::hydro::eos::{conserved_from_primitive, primitive_from_conserved};
 use nestar_snapshot::{UniformArray, read_uniform};
 use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Initial state from Zarr arrays. All arrays have the same shape [z, y, x] and cover the domain. Along each axis, their
 /// number of cells must be a multiple or a divisor of that of each level of the initial mesh. Finer arrays are averaged,
 /// and coarser ones are repeated; both conserve mass, momentum and energy.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct Zarr {
     /// Path of the Zarr group (version 2 or 3), relative to the deck.
+    #[key(default = "initial.zarr".into())]
     pub path: String,
     /// Name of the array of the mass density.
+    #[key(default = "density".into())]
     pub density: String,
     /// Names of the arrays of the velocity along x, y, z; without `velocity` and `momentum` the gas is at rest.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub velocity: Option<[String; 3]>,
     /// Names of the arrays of the momentum density along x, y, z, instead of `velocity`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub momentum: Option<[String; 3]>,
     /// Name of the array of the pressure.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pressure: Option<String>,
     /// Name of the array of the total energy density (thermal and kinetic), instead of `pressure`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<String>,
     /// Names of the arrays of the mass fractions of passive scalars, by name of the scalar; absent: 0.
+    #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
-}
-
-impl Default for Zarr {
-    fn default() -> Self {
-        Self {
-            path: "initial.zarr".into(),
-            density: "density".into(),
-            velocity: None,
-            momentum: None,
-            pressure: None,
-            energy: None,
-            scalars: BTreeMap::new(),
-        }
-    }
 }
 
 impl Zarr {

@@ -45,7 +45,7 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::schedule::IntoScheduleConfigs;
 use nestar_engine::Engine;
 pub use nestar_engine::step::Synchronise;
-use nestar_engine::step::synchronise::exchange_averages_and_fluxes;
+use nestar_engine::step::regrid::exchange_averages_and_fluxes;
 use nestar_engine::step::{Phase, StepSet, regrid, step_accepted};
 
 macro_rules! sets {

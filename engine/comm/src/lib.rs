@@ -12,10 +12,8 @@ pub mod exchange_plan;
 pub mod halo;
 pub mod hierarchy;
 mod migration;
-pub mod nesting;
 pub mod particle_entities;
 mod partition;
-pub mod placement;
 pub mod regrid;
 pub mod threads;
 mod totals;
@@ -25,8 +23,8 @@ mod tests;
 
 pub use comm_param::Comm;
 pub use communicator::{
-    Communicator, Message, MessageBuffer, Messages, PendingExchange, PendingMessages, RanksError,
-    Reduction, SingleRank,
+    Communicator, Message, MessageBuffer, Messages, PendingExchange, PendingMessages, Placement,
+    RanksError, Reduction, SingleRank,
 };
 pub use device_link::{Connection, DeviceMessage};
 pub use exchange_plan::ExchangePlan;
@@ -34,7 +32,6 @@ pub use halo::Halos;
 pub use hierarchy::ExchangePlans;
 pub use migration::Displaced;
 pub use migration::PatchMessage;
-pub use placement::Placement;
 pub use threads::ThreadRank;
 pub use totals::{ColumnInputs, DiagnosticColumns, Reduce, cells_repaired_between_levels, totals};
 

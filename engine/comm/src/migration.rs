@@ -6,7 +6,7 @@ use nestar_engine_data::{
     FaultBox, InitialEstimate, MigrationBatch, ParticleEntityIndex, ParticleKinds, ParticleSet,
 };
 use nestar_engine_device::DeviceError;
-use nestar_engine_mesh::topology::octet::{Octet, side};
+use nestar_engine_mesh::topology::shared_hierarchy::{Octet, side};
 use nestar_engine_mesh::{Changes, Topology};
 use rayon::prelude::*;
 use std::collections::BTreeMap;

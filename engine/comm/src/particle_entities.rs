@@ -6,9 +6,7 @@ use super::{Ranks, RanksError};
 use bevy_ecs::prelude::*;
 use nestar_engine_data::particle_entities::{self, ParticleEntityIndex, ParticleId};
 use nestar_engine_data::{InitialEstimate, ParticleKinds};
-use nestar_engine_mesh::patch_component::{
-    PatchComponentOperations, PatchComponents, decode, encode,
-};
+use nestar_engine_mesh::patch::{PatchComponentOperations, PatchComponents, decode, encode};
 
 /// Updates the entities of particles that have moved or vanished since the last call.
 ///

@@ -1,16 +1,18 @@
-//! Changes the hierarchy, and moves patches between ranks.
+//! Changes the hierarchy, enforces proper nesting across ranks, and moves patches between ranks.
 
 use super::communicator::Message;
-use super::halo::{self, Halos, ReceivedRows};
-use super::hierarchy::{self, ExchangePlans, Proposal, ReceivedOctet};
+use super::halo::{Halos, ReceivedRows};
+use super::hierarchy::{ExchangePlans, Proposal, ReceivedOctet};
 use super::migration::{Displaced, removed_patches};
 use super::partition::PatchWork;
-use super::{Ranks, RanksError};
+use super::{Ranks, RanksError, halo, hierarchy};
 use bevy_ecs::prelude::*;
-use nestar_engine_data::{FaultBox, Stores, new_patches};
-use nestar_engine_mesh::patch_component::{PatchComponentValues, PatchComponents};
-use nestar_engine_mesh::topology::octet::Octet;
-use nestar_engine_mesh::{Changes, RefineRequests, Topology};
+use nestar_engine_data::{FaultBox, Stores, patches};
+use nestar_engine_mesh::patch::{PatchComponentValues, PatchComponents};
+use nestar_engine_mesh::topology::shared_hierarchy::Octet;
+use nestar_engine_mesh::{
+    Changes, Level, PatchRow, Pinned, RefineRequests, RefinementFlags, Topology,
+};
 use std::collections::BTreeMap;
 
 /// Creates the root grid on all ranks: tables, entities and rows. `NewRows` lists the own rows.
@@ -26,7 +28,7 @@ pub fn create_root(world: &mut World) -> Result<(), RanksError> {
         hierarchy::root(&mut topology, ranks.communicator(), &mut plans)
     })?;
     let rows = world.resource::<Topology>().rows(0).to_vec();
-    new_patches::enter(world, 0, rows, false);
+    patches::enter(world, 0, rows, false);
     halo::update_lists(world, 0..=levels)
 }
 
@@ -159,14 +161,14 @@ fn rebuild_level(
         world.despawn(entity);
     }
     let rows = new_rows(world.resource::<Topology>(), fine, proposal);
-    new_patches::enter(world, fine, rows, proposal.cut);
+    patches::enter(world, fine, rows, proposal.cut);
     if is_faulty(world)? {
         return Ok(false);
     }
     attach_components(world, fine, &components)?;
     if proposal.cut {
-        new_patches::renew_parents(world, fine);
-        new_patches::renew_parents(world, fine + 1);
+        patches::renew_parents(world, fine);
+        patches::renew_parents(world, fine + 1);
         expire_halo(world, fine + 1);
     }
     if let Some(moved) = moved {
@@ -417,4 +419,59 @@ fn attach_components(
         Some(topology.entity(row))
     };
     values.attach(world, find).map_err(RanksError::Transport)
+}
+
+/// Decides which own patches of `level` are refined and which lose their children.
+///
+/// # Errors
+/// Another rank or the transport has failed.
+pub fn decide(world: &mut World, level: usize) -> Result<Changes, RanksError> {
+    let (staying, closed) = pins(world, level);
+    world.resource_scope(|world, mut requests: Mut<RefineRequests>| {
+        requests.pin(staying, closed);
+        let topology = world.resource::<Topology>();
+        let ranks = world.resource::<Ranks>().communicator();
+        let plans = world.resource::<ExchangePlans>();
+        let mut received = Vec::with_capacity(plans.halo[level].received());
+        let sectors = |row| requests.sectors(row);
+        plans.halo[level].forward(ranks, sectors, |row, sectors| received.push((row, sectors)))?;
+        for (row, sectors) in received {
+            requests.set_flags(row, RefinementFlags::of_sectors(sectors));
+        }
+        requests.prepare(topology, level);
+        let back = plans.halo[level].reversed();
+        let marks = |row: u32| u8::from(requests.is_required(row));
+        back.forward(ranks, marks, |row, mark| {
+            requests.require_if(row, mark != 0)
+        })?;
+        let changes = requests.choose(topology, level);
+        if let Some(below) = level.checked_sub(1) {
+            let back = plans.halo[below].reversed();
+            let marks = |row: u32| u8::from(requests.is_requested(row));
+            back.forward(ranks, marks, |row, mark| {
+                requests.request_if(row, mark != 0)
+            })?;
+        }
+        Ok(changes)
+    })
+}
+
+/// Returns own finer patches that must stay, and own patches of `level` that must not be refined.
+fn pins(world: &mut World, level: usize) -> (Vec<u32>, Vec<u32>) {
+    let (mut staying, mut closed) = (Vec::new(), Vec::new());
+    let mut patches = world.query::<(&Level, &PatchRow, &Pinned)>();
+    for (at, row, pin) in patches.iter(world) {
+        let at = usize::from(at.0);
+        if at == level + 1 && pin.stays {
+            staying.push(row.0);
+        }
+        if at == level
+            && pin
+                .finest
+                .is_some_and(|finest| usize::from(finest) <= level)
+        {
+            closed.push(row.0);
+        }
+    }
+    (staying, closed)
 }

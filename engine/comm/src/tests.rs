@@ -5,7 +5,7 @@ mod root_grid;
 
 use super::hierarchy::{ExchangePlans, Proposal, ReceivedOctet, propose_level, rebuild, root};
 use super::{Communicator, SingleRank, ThreadRank};
-use nestar_engine_mesh::hilbert::{bits_for, hilbert_key};
+use nestar_engine_mesh::partition::{bits_for, hilbert_key};
 use nestar_engine_mesh::topology::offset;
 use nestar_engine_mesh::{Changes, Domain, HilbertPartition, Topology, audit};
 use nestar_kernels::mesh::{COARSER, OUTSIDE, face_direction};

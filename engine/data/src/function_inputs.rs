@@ -1,7 +1,9 @@
-//! Inputs of cell functions besides the field on which they are called: other fields or derived inputs.
+//! Inputs of cell functions besides the field on which they are called: other fields, as lists of types, or derived
+//! inputs.
 
 use super::criteria::DerivedInputs;
 use super::field_spec::FieldSpec;
+use super::pool::Field;
 use super::storage::Storage;
 
 /// A field whose present state a cell function may read; implemented by every [`Pool`](super::Pool).
@@ -108,4 +110,33 @@ impl<A: CellSource, B: CellSource, C: CellSource> FunctionInputs for (&A, &B, &C
     fn list(&self) -> InputList<'_> {
         InputList::of_fields([Some(self.0), Some(self.1), Some(self.2)])
     }
+}
+
+/// A field, or a tuple of two or three fields, as a type parameter.
+///
+/// A function of the list reads the states of all fields in this order. It changes or reduces the first one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a field nor a tuple of two or three fields",
+    label = "not a list of fields"
+)]
+pub trait FieldList: 'static {
+    /// First field.
+    type First: Field;
+    /// Tuple of the other fields.
+    type Others: 'static;
+}
+
+impl<A: Field> FieldList for A {
+    type First = A;
+    type Others = ();
+}
+
+impl<A: Field, B: Field> FieldList for (A, B) {
+    type First = A;
+    type Others = (B,);
+}
+
+impl<A: Field, B: Field, C: Field> FieldList for (A, B, C) {
+    type First = A;
+    type Others = (B, C);
 }

@@ -1,7 +1,6 @@
 //! Cell functions that report failure or ask to be called again (sub-cycling).
 
 use super::cell_args::{CellJob, CellReader, check_fit};
-use super::cell_totals::CellTotals;
 use super::criteria::DerivedInputs;
 use super::failure::{
     CalledCell, CellCallResult, CellCase, FailureCause, SumNames, VERSION, locate_cell, values_of,
@@ -11,6 +10,7 @@ use super::function_inputs::{FunctionInputs, InputList};
 use super::level::LevelRows;
 use super::pool::{Field, Pool};
 use super::quantities::Loops;
+use super::reduce::CellTotals;
 use super::storage::with_storage;
 use super::update::row_of;
 use crate::in_precision;

@@ -2,19 +2,14 @@
 
 pub mod boundary;
 mod cell_args;
-mod cell_totals;
 pub mod criteria;
-mod derived_fields;
 pub mod device;
 mod face_fluxes;
 pub mod failure;
-mod field_list;
 pub mod field_spec;
 mod function_inputs;
 pub mod iterate;
 pub mod level;
-mod list_text;
-pub mod new_patches;
 pub mod operators;
 pub mod particle_entities;
 mod particle_set;
@@ -23,7 +18,6 @@ pub mod pool;
 mod quantities;
 pub mod reduce;
 pub mod registers;
-pub mod staggered;
 pub mod storage;
 pub mod store;
 mod stores;
@@ -32,16 +26,13 @@ pub mod update;
 
 pub use boundary::BoundaryFn;
 pub use cell_args::{CellMap, CellMark, CellValue, require_cell_values};
-pub use cell_totals::CellTotals;
 pub use criteria::DerivedInputs;
-pub use derived_fields::{DerivedField, DerivedFields};
 pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
-pub use field_list::FieldList;
 pub use field_spec::{
     BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
     Restrict,
 };
-pub use function_inputs::{CellSource, FunctionInputs, InputList};
+pub use function_inputs::{CellSource, FieldList, FunctionInputs, InputList};
 pub use iterate::CellSubcycle;
 pub use level::{InitialEstimate, SubcycleQueues};
 pub use level::{LevelRows, LevelView};
@@ -55,19 +46,19 @@ pub use particle_set::{
 pub use patches::{PatchEntity, Patches};
 pub use pool::PoolResource;
 pub use pool::{Field, Pool};
-pub use reduce::pairwise;
+pub use quantities::{DerivedField, DerivedFields};
+pub use reduce::{CellTotals, pairwise};
 pub use registers::{FineSide, FluxRegisters};
 pub use storage::RowSlabs;
 pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
 pub use stores::{HaloLayers, StoreRef, Stores};
 pub use update::FaceMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use nestar_deck::deck;
+use std::fmt;
 
 /// Floating-point precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum Precision {
     /// 32 bits.
     Single,
@@ -83,6 +74,15 @@ impl Precision {
             Self::Single => 4,
             Self::Double => 8,
         }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Single => "single",
+            Self::Double => "double",
+        })
     }
 }
 

@@ -1,9 +1,9 @@
-//! Generic operators on fields: allocation after a regrid, prolongation, restriction, flux correction.
+//! Generic operators on fields: allocation after a regrid, prolongation, restriction, flux correction, unique values
+//! on shared faces and edges.
 
 use super::field_spec::{Correct, Element, Prolong};
 use super::level::LevelView;
 use super::pool::{Field, Pool};
-use super::staggered;
 use super::storage::with_storage;
 use super::store::{MeshContext, Store};
 use bevy_ecs::prelude::*;
@@ -14,6 +14,8 @@ use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::parameters::RepairedCells;
 use nestar_kernels::mesh::restrict::restrict_octet;
+use nestar_kernels::mesh::shared_values::sync_shared_values;
+use nestar_kernels::mesh::staggered::{FaceView, prolong_faces};
 use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions};
 
 /// Adapts storage, times and registers to a regrid of `level`; `rows` are the new ones.
@@ -74,7 +76,7 @@ pub(super) fn fill<F: Field>(
 
 fn prolong_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
     if pool.spec.centring == Centring::Face {
-        return staggered::prolong_rows::<F, R>(pool, topology, new);
+        return prolong_face_rows::<F, R>(pool, topology, new);
     }
     let view = pool.ghosts::<R>(topology, new.level, 1);
     let components = pool.components();
@@ -241,4 +243,50 @@ fn apply<R: Element>(
         }
     }
     repaired
+}
+
+/// Fills new rows of a face-centred field from the coarser level and from adjacent patches that are not new.
+fn prolong_face_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
+    let view = FaceView {
+        level: pool.present::<R>(new.level),
+        coarse: pool.present::<R>(new.level - 1),
+        neighbours: topology.neighbour_table(),
+        parent: topology.parent_table(),
+        index: topology.index_table(),
+        fresh: &new.marks,
+        limiter: pool.spec.prolong.limiter(),
+    };
+    parallel::for_each(&new.rows, |&row| {
+        // SAFETY: the rows are distinct, and the interpolation reads only rows of the level that are not new.
+        unsafe { prolong_faces(&view, row) };
+    });
+}
+
+/// Makes values on faces or edges shared by patches of `level` equal. Collective; the halo must be valid.
+/// The value of a refined patch wins; among equals, the patch that is lowest along z, then y, then x.
+///
+/// # Errors
+/// The device fails.
+pub fn unify_shared_values<F: Field>(
+    pool: &mut Pool<F>,
+    around: &LevelView,
+) -> Result<(), DeviceError> {
+    let level = around.clock.level;
+    // collective, also without shared values
+    pool.mark_changed(level);
+    with_storage!(&pool.storage,
+        <R> => { share_rows::<F, R>(pool, around.topology, level); Ok(()) },
+        device => device.share(around.on_device(), level, pool.current(level)))
+}
+
+fn share_rows<F: Field, R: Element>(pool: &mut Pool<F>, topology: &Topology, level: usize) {
+    let (centring, neighbours) = (pool.spec.centring, topology.neighbour_table());
+    let refined = |row| !topology.is_leaf(row);
+    for &row in topology.rows(level) {
+        let present = pool.present::<R>(level);
+        // SAFETY: the pool is borrowed exclusively, and rows are written one by one.
+        if unsafe { sync_shared_values(centring, &present, neighbours, row, refined) } {
+            pool.touch(level, &[row]);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use super::store::Piece;
 use nestar_device::Real;
 use nestar_engine_device::parallel::SharedCells;
 use nestar_engine_mesh::Topology;
-use nestar_engine_mesh::faces::remote_faces;
+use nestar_engine_mesh::topology::links::remote_faces;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, average_fine};
 use nestar_kernels::mesh::{COARSER, face_direction};
 

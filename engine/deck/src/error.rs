@@ -174,8 +174,8 @@ const EXCERPT: usize = 100;
 
 /// Returns line and column (from 1) of `span.start`, and the line with carets below the span.
 fn locate(text: &str, span: &Range<usize>, numbered: bool) -> (usize, usize, String) {
-    let start = floor_boundary(text, span.start);
-    let end = floor_boundary(text, span.end).max(start);
+    let start = text.floor_char_boundary(span.start);
+    let end = text.floor_char_boundary(span.end).max(start);
     let Range {
         start: line_start,
         end: line_end,
@@ -218,7 +218,7 @@ fn locate(text: &str, span: &Range<usize>, numbered: bool) -> (usize, usize, Str
 
 /// Returns the range of the line of `text` that contains byte `at`.
 fn line_range(text: &str, at: usize) -> Range<usize> {
-    let at = floor_boundary(text, at);
+    let at = text.floor_char_boundary(at);
     let start = text[..at].rfind('\n').map_or(0, |n| n + 1);
     let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
     start..end
@@ -360,15 +360,6 @@ fn toml_number(word: &str) -> Option<String> {
     (right != plain.replace("e+", "e")).then_some(right)
 }
 
-/// Returns the last character boundary at or before `at`.
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
 /// Returns the name in `known` that is most similar to `word`; `None` if no name is similar.
 ///
 /// The distance is the optimal string alignment distance: the number of inserted, deleted, replaced or swapped adjacent
@@ -376,23 +367,24 @@ fn floor_boundary(text: &str, at: usize) -> usize {
 /// least one character is allowed), or if one word is a prefix of the other and has at least three characters.
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let plain =
-        |text: &str| -> Vec<char> { text.to_lowercase().replace('-', "_").chars().collect() };
+    let plain = |text: &str| text.to_lowercase().replace('-', "_");
+    let length = |text: &str| text.chars().count();
     let wanted = plain(word);
-    if wanted.len() > 64 {
+    if length(&wanted) > 64 {
         return None;
     }
     let mut best: Option<(usize, &'a str)> = None;
     for name in known {
         let letters = plain(name);
-        let allowed = (wanted.len().max(letters.len()) / 3).max(1);
-        let mut steps = distance(&wanted, &letters);
-        let begins = letters.starts_with(&wanted) || wanted.starts_with(&letters);
-        if begins && wanted.len().min(letters.len()) >= 3 {
+        let longer = length(&wanted).max(length(&letters));
+        let allowed = (longer / 3).max(1);
+        let mut steps = strsim::osa_distance(&wanted, &letters);
+        let begins = letters.starts_with(&*wanted) || wanted.starts_with(&*letters);
+        if begins && length(&wanted).min(length(&letters)) >= 3 {
             steps = steps.min(allowed);
         }
         // the edit distance of any two one-letter names is 1, which says nothing
-        let unrelated = steps >= wanted.len().max(letters.len());
+        let unrelated = steps >= longer;
         if steps <= allowed
             && !(unrelated && steps > 0)
             && best.is_none_or(|(fewest, _)| steps < fewest)
@@ -401,24 +393,6 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         }
     }
     best.map(|(_, name)| name)
-}
-
-/// Returns the optimal string alignment distance, keeping three rows of the table.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = vec![0; b.len() + 1];
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replace = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replace.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]

@@ -44,7 +44,6 @@ mod shape;
 mod table_file;
 mod tree;
 pub mod units;
-mod write;
 
 pub use deck::{
     Deck, ExtrapolationAbove, ExtrapolationBelow, Interpolation, TableConfig, TablesConfig,

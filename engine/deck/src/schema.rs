@@ -355,5 +355,5 @@ fn words(shape: &ValueShape) -> Vec<(String, String)> {
 fn inline_toml(value: &Json) -> Option<String> {
     toml::Value::try_from(value)
         .ok()
-        .map(|value| crate::write::inline(&value))
+        .map(|value| crate::tree::inline(&value))
 }

@@ -34,7 +34,6 @@ mod module;
 pub mod parallel;
 mod staging;
 mod timeline;
-mod transient;
 
 pub use backend::{
     DeviceLimits, DeviceMemory, KernelInfo, LaunchShape, LinkId, LinkTimes, LinkTransport, Segment,
@@ -51,7 +50,7 @@ use backend::Backend;
 use bevy_ecs::prelude::Resource;
 use bytemuck::Pod;
 use counters::AtomicCounters;
-use memory::{Reserved, place};
+use memory::{Reserved, TransientMemory, place};
 use module::Compilation;
 use nestar_device::Parameter;
 use parallel::lock;
@@ -61,7 +60,6 @@ use staging::{OrderedCopies, Ring};
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use transient::TransientMemory;
 
 /// Kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

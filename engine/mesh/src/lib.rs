@@ -2,22 +2,18 @@
 
 pub mod audit;
 mod clock;
-pub mod faces;
-pub mod hilbert;
 pub mod nesting;
 pub mod parallel;
 pub mod partition;
 pub mod patch;
-pub mod patch_component;
-pub mod patch_controls;
 pub mod topology;
 
 pub use audit::{AuditError, audit};
 pub use clock::{Clock, LevelClock, Levels};
 pub use nesting::RefineRequests;
-pub use partition::RootCurve;
-pub use partition::{HilbertPartition, LevelWork};
-pub use patch::{CELLS, Level, Owner, PATCH, Parent, PatchIndex, PatchRow};
-pub use patch_component::PatchComponent;
-pub use patch_controls::{Cost, Observed, Pinned, RefinementFlags};
+pub use partition::{HilbertPartition, LevelWork, RootCurve};
+pub use patch::{
+    CELLS, Cost, Level, Observed, Owner, PATCH, Parent, PatchComponent, PatchIndex, PatchRow,
+    Pinned, RefinementFlags,
+};
 pub use topology::{Changes, Domain, NewRows, Topology, offset};

@@ -6,8 +6,8 @@
 //! its next regrid.
 
 use super::Topology;
-use super::patch_controls::RefinementFlags;
-use super::topology::octet::Octet;
+use super::patch::RefinementFlags;
+use super::topology::shared_hierarchy::Octet;
 use super::topology::{Changes, offset};
 use bevy_ecs::prelude::*;
 use nestar_kernels::mesh::{COARSER, direction};

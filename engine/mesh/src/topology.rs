@@ -1,13 +1,12 @@
 //! Topology tables of the hierarchy: rows, neighbours, parents and children in plain arrays.
 
-use super::hilbert::{bits_for, hilbert_key};
+use super::partition::{bits_for, hilbert_key};
 use bevy_ecs::prelude::*;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::{COARSER, MISSING, OUTSIDE};
 use shared_hierarchy::{LEAF, SharedHierarchy};
 
-mod links;
-pub mod octet;
+pub mod links;
 pub mod shared_hierarchy;
 
 /// The domain, a box filled by the root grid.

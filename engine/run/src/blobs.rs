@@ -2,14 +2,14 @@
 //!
 //! A restart checks that a snapshot has the blobs and particles that the program needs.
 
-use crate::snapshot::offsets::PatchOffsets;
+use crate::snapshot::PatchOffsets;
 use bevy_ecs::prelude::{Entity, World};
 use nestar_engine_comm::particle_entities::AttachedComponents;
 use nestar_engine_comm::{Ranks, RanksError, Reduction, particle_entities};
 use nestar_engine_data::particle_entities::ParticleId;
 use nestar_engine_data::{ParticleKinds, ParticleSetRef};
 use nestar_engine_mesh::Topology;
-use nestar_engine_mesh::patch_component::{
+use nestar_engine_mesh::patch::{
     PatchComponentOperations, PatchComponentValues, PatchComponents, decode, encode,
 };
 use nestar_engine_step::state::{StateOperations, StateRegistry};

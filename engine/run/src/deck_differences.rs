@@ -2,7 +2,7 @@
 
 use crate::RunOptions;
 use nestar_engine_comm::{Ranks, RanksError};
-use nestar_engine_step::agreement::agreed;
+use nestar_engine_step::error::agreed;
 use nestar_engine_step::{Engine, Error};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,11 +1,11 @@
 //! The run's directory: lock, visibility on all ranks, and files of earlier runs.
 
 use crate::files;
-use crate::provenance::Roster;
+use crate::files::Roster;
 use crate::snapshot::snapshot_error;
 use nestar_engine_comm::Ranks;
 use nestar_engine_step::Error;
-use nestar_engine_step::agreement::{agreed, on_first_rank};
+use nestar_engine_step::error::{agreed, on_first_rank};
 use nestar_snapshot as store;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write as _};

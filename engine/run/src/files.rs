@@ -1,6 +1,12 @@
-//! Files of a run: written atomically and only in the run's directory, and tables that grow by root steps.
+//! Files of a run: written atomically and only in the run's directory, tables that grow by root steps, captures of
+//! failed steps and cells, and `provenance.json`.
 
-use nestar_engine_step::Error;
+use nestar_engine_comm::{Ranks, RanksError};
+use nestar_engine_data::{CellCase, FaultBox};
+use nestar_engine_device::{ComputeDevice, Device};
+use nestar_engine_step::error::on_first_rank;
+use nestar_engine_step::{Capture, Engine, Error, Replays, StepVerdict};
+use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -241,4 +247,184 @@ impl<'a> ExistingFile<'a> {
             rows: read.into_iter().flatten().collect(),
         }
     }
+}
+
+/// Name of the capture file; earlier files are renamed.
+const NAME: &str = "capture.toml";
+/// Name of the file with the input of a cell function; numbered if it exists.
+const CELL: &str = "unfinished-cell.toml";
+
+/// Saves captures and adds the file name to the error that ends the run. Collective.
+pub(super) fn save(sim: &mut Engine, directory: &Path, error: Error) -> Error {
+    // the rank of the cell has the case, the others only its message
+    let case = sim.world.resource::<FaultBox>().take_case();
+    let case = case.filter(|case| sim.world.resource::<Replays>().contains(case));
+    if let (Some(case), Error::Fault(why)) = (case, &error) {
+        return Error::Fault(save_cell(sim, directory, case, why));
+    }
+    let Error::Unphysical {
+        level,
+        time,
+        retries,
+        why,
+    } = error
+    else {
+        return error;
+    };
+    let captured = sim.world.resource_mut::<StepVerdict>().capture.take();
+    let note = captured.map_or(String::new(), |text| {
+        let ranks = sim.world.resource::<Ranks>();
+        match on_first_rank(ranks, || write_capture(sim, directory, &text)) {
+            Ok(_) => format!(
+                "\nthe patch before the step is saved in {}: the command `replay` repeats the step",
+                directory.join(NAME).display()
+            ),
+            Err(error) => format!("\nthe patch before the step cannot be saved: {error}"),
+        }
+    });
+    Error::Unphysical {
+        level,
+        time,
+        retries,
+        why: why + &note,
+    }
+}
+
+/// Saves the input of a cell function; returns the message that ends the run.
+fn save_cell(sim: &Engine, directory: &Path, case: CellCase, why: &str) -> String {
+    let folder = sim
+        .deck
+        .directory()
+        .map(|folder| folder.display().to_string());
+    let case = CellCase {
+        why: why.into(),
+        folder: folder.unwrap_or_default(),
+        deck: sim.deck.resolved(),
+        ..case
+    };
+    match write_numbered(&directory.join(CELL), &case.text()) {
+        Ok(path) => format!(
+            "{why}\nthe input of the function is saved: the command `replay {}` repeats the call",
+            path.display()
+        ),
+        Err(error) => format!("{why}\nthe input of the function cannot be saved: {error}"),
+    }
+}
+
+/// Writes a capture with the deck of the run.
+fn write_capture(sim: &Engine, directory: &Path, text: &str) -> Result<PathBuf, Error> {
+    let path = directory.join(NAME);
+    if path.exists() {
+        rename_numbered(&path)?;
+    }
+    let unreadable = |e: toml::de::Error| Error::Setup(e.to_string());
+    let capture: Capture = toml::from_str(text).map_err(unreadable)?;
+    let capture = Capture {
+        deck: sim.deck.resolved(),
+        ..capture
+    };
+    write_atomically(&path, &capture.text())?;
+    Ok(path)
+}
+
+/// Describes the program and its build.
+#[derive(Clone, Debug, Default)]
+pub struct BuildInfo {
+    /// Name of the program.
+    pub program: String,
+    /// Version of the program.
+    pub program_version: String,
+    /// Commit of the program, if known.
+    pub program_commit: String,
+    /// Version of the engine.
+    pub version: String,
+    /// Commit of the engine, if known.
+    pub commit: String,
+    /// Build flags of both.
+    pub flags: String,
+}
+
+/// Lists the host and the device of each rank.
+#[derive(Clone, Debug, Default)]
+pub struct Roster {
+    /// Names of the hosts.
+    pub hosts: Vec<String>,
+    /// Compute devices of the ranks.
+    pub devices: Vec<String>,
+    /// Number of ranks in this rank's process.
+    pub in_process: u64,
+}
+
+/// Host, device and process of a rank.
+#[derive(Serialize, Deserialize)]
+struct RankEntry {
+    host: String,
+    device: String,
+    process: u32,
+}
+
+impl Roster {
+    /// Gathers the hosts and devices of all ranks. Collective.
+    ///
+    /// # Errors
+    /// Another rank has failed, or the transport has.
+    pub fn gather(sim: &Engine) -> Result<Self, RanksError> {
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let device = sim.world.resource::<ComputeDevice>().device.as_ref();
+        let own = RankEntry {
+            host: host.trim().to_string(),
+            device: device.map_or_else(|| "cpu".to_string(), Device::describe),
+            process: std::process::id(),
+        };
+        let bytes = serde_json::to_vec(&own).unwrap_or_default();
+        let ranks = sim.world.resource::<Ranks>().communicator();
+        let read = |bytes: Vec<u8>| serde_json::from_slice::<RankEntry>(&bytes);
+        let all: Result<Vec<RankEntry>, _> =
+            ranks.all_gather(&bytes)?.into_iter().map(read).collect();
+        let all = all.map_err(|e| {
+            RanksError::Transport(format!("a description of a rank is damaged: {e}"))
+        })?;
+        let beside = |entry: &&RankEntry| (&entry.host, entry.process) == (&own.host, own.process);
+        let in_process = all.iter().filter(beside).count() as u64;
+        let (hosts, devices) = all.into_iter().map(|e| (e.host, e.device)).unzip();
+        Ok(Self {
+            hosts,
+            devices,
+            in_process,
+        })
+    }
+}
+
+/// Writes `provenance.json` into the run's directory; `host`, `device` and `threads` are those of the writing
+/// rank.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_provenance(
+    sim: &Engine,
+    build: &BuildInfo,
+    roster: &Roster,
+    directory: &Path,
+) -> Result<(), Error> {
+    let rank = sim.world.resource::<Ranks>().rank();
+    let provenance = serde_json::json!({
+        "program": build.program,
+        "program_version": build.program_version,
+        "program_commit": build.program_commit,
+        "version": build.version,
+        "commit": build.commit,
+        "build_flags": build.flags,
+        "host": roster.hosts.get(rank),
+        "device": roster.devices.get(rank),
+        "ranks": roster.hosts.len(),
+        "hosts": roster.hosts,
+        "devices": roster.devices,
+        "threads": rayon::current_num_threads(),
+        "precision": sim.precision(),
+        "start_time_utc": humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
+    });
+    write_atomically(
+        &directory.join("provenance.json"),
+        &format!("{provenance:#}\n"),
+    )
 }

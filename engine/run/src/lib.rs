@@ -3,23 +3,18 @@
 //! Functions that are called *collective* must be called by all ranks in the same order.
 
 mod blobs;
-mod captures;
 mod deck_differences;
 pub mod diagnostics;
 pub mod directory;
 pub mod files;
 mod main_loop;
-mod observed;
 pub mod output;
-pub mod provenance;
 pub mod restart;
 mod restart_state;
 mod snapshot;
-mod watchdog;
 
-pub use main_loop::run;
-pub use provenance::BuildInfo;
-pub use watchdog::STALLED;
+pub use files::BuildInfo;
+pub use main_loop::{STALLED, run};
 
 use std::path::PathBuf;
 use std::sync::Arc;

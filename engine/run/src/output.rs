@@ -4,22 +4,22 @@
 //! before each root step. When all shards are on disk, the first rank gives the snapshot its final name.
 
 use crate::diagnostics::Diagnostics;
-use crate::provenance::{BuildInfo, Roster};
+use crate::files::{BuildInfo, Roster};
 use crate::restart::Restored;
 use crate::snapshot::derived::DerivedArrays;
 use crate::snapshot::headers::{attributes, levels};
-use crate::snapshot::offsets::PatchOffsets;
 use crate::snapshot::particles::ParticleShards;
 use crate::snapshot::shard_writer::ShardWriter;
 use crate::snapshot::transfer::{TransferState, TransferThread};
-use crate::snapshot::{SnapshotSink, buffer_limit, snapshot_error};
-use crate::snapshot::{shard_writer, transfer};
-use crate::{blobs, files, provenance};
+use crate::snapshot::{
+    PatchOffsets, SnapshotSink, buffer_limit, shard_writer, snapshot_error, transfer,
+};
+use crate::{blobs, files};
 use nestar_engine_comm::Ranks;
 use nestar_engine_data::{StoreRef, Stores};
 use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::{Levels, Topology};
-use nestar_engine_step::agreement::{agreed, agreed_with_flags, on_first_rank};
+use nestar_engine_step::error::{agreed, agreed_with_flags, on_first_rank};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot as store;
 use std::path::{Path, PathBuf};
@@ -277,7 +277,7 @@ impl Output {
         self.agree(named.map_err(snapshot_error))
     }
 
-    /// Makes an error collective as [`agreed`](nestar_engine_step::agreement::agreed); on errors the snapshot in
+    /// Makes an error collective as [`agreed`](nestar_engine_step::error::agreed); on errors the snapshot in
     /// progress is dropped.
     fn agree<T>(&mut self, own: Result<T, Error>) -> Result<T, Error> {
         self.agree_with_flags(own, 0).map(|(own, _)| own)
@@ -329,7 +329,7 @@ fn prepare(
 ) -> Result<(), Error> {
     store::clean_partials(directory).map_err(snapshot_error)?;
     files::write_deck(directory, &sim.deck.resolved())?;
-    provenance::write(sim, build, roster, directory)
+    files::write_provenance(sim, build, roster, directory)
 }
 
 /// Returns the bytes of values that may be buffered. That is the limit of the deck, but at most a quarter of
@@ -433,7 +433,7 @@ pub(super) struct RunFlags {
 }
 
 impl RunFlags {
-    /// Encodes the flags as bits for [`agreed_with_flags`](nestar_engine_step::agreement::agreed_with_flags).
+    /// Encodes the flags as bits for [`agreed_with_flags`](nestar_engine_step::error::agreed_with_flags).
     pub fn bits(self) -> u64 {
         let flags = [self.stop, self.due, self.unsynced];
         let bits = flags.iter().enumerate();

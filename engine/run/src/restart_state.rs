@@ -1,6 +1,6 @@
 //! State besides fields that a bitwise restart needs: clocks, counters and refinement requests.
 
-use crate::snapshot::offsets::PatchOffsets;
+use crate::snapshot::PatchOffsets;
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{Ranks, RanksError, cells_repaired_between_levels};
 use nestar_engine_data::Stores;

@@ -3,10 +3,8 @@
 //! error.
 
 mod cells;
-mod other_fields;
 
-pub use cells::{Around, UpdateInputs};
-pub use other_fields::{FunctionFields, OtherFields, OtherHandles};
+pub use cells::{Around, FunctionFields, OtherFields, OtherHandles, UpdateInputs};
 
 use super::view::FieldView;
 use super::{AccessError, Error};
@@ -16,7 +14,7 @@ use nestar_engine_comm::Comm;
 use nestar_engine_comm::halo::LevelSplit;
 use nestar_engine_data::PoolResource;
 use nestar_engine_data::store::{self, LevelBank, Store};
-use nestar_engine_data::{Element, Field, LevelRows, Pool, operators, staggered};
+use nestar_engine_data::{Element, Field, LevelRows, Pool, operators};
 use nestar_engine_device::DeviceError;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -257,7 +255,7 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     /// Makes values shared by several patches equal to those of one of them.
     pub(super) fn share(&mut self) -> Result<(), Error> {
         self.get(1)?;
-        Ok(staggered::unify_shared_values(
+        Ok(operators::unify_shared_values(
             &mut self.pool.0,
             &self.place.rows.view(),
         )?)

@@ -1,36 +1,26 @@
-//! Configuration structs of the deck tables that belong to the engine.
-
-mod faces;
-
-pub(crate) use faces::LIST;
-pub use faces::{AxisBoundaries, AxisBoundary, Boundary, BoundaryKind};
+//! Configuration structs of the deck tables that belong to the engine, and facts that snapshots record.
 
 use super::limits::LevelSteps;
-use nestar_engine_data::Precision;
+use bevy_ecs::prelude::*;
+use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig, deck};
+use nestar_engine_data::{BoundaryCondition, Precision};
 use nestar_engine_device::DeviceChoice;
 use nestar_engine_mesh::PATCH;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Name of the list of scenarios in [`TableSchema::with_words`](nestar_deck::TableSchema::with_words).
 pub const SCENARIOS: &str = "scenarios";
 
 /// Selects the initial condition.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct RootConfig {
     /// Initial condition: the name of a scenario, `formula` or `zarr`.
+    #[key(default = "formula".into())]
     #[schemars(extend("words" = SCENARIOS))]
     pub scenario: String,
-}
-
-impl Default for RootConfig {
-    fn default() -> Self {
-        Self {
-            scenario: "formula".into(),
-        }
-    }
 }
 
 /// States that numbers of cells are multiples of the cells of a patch.
@@ -41,32 +31,22 @@ fn of_whole_patches(schema: &mut schemars::Schema) {
 }
 
 /// Defines the simulation box.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct DomainConfig {
     /// Root-grid cells along x, y, z; each a multiple of 8.
-    #[schemars(inner(range(min = 8, max = 65536)), transform = of_whole_patches)]
+    #[key(default = [64; 3], min = 8, max = 65536)]
+    #[schemars(transform = of_whole_patches)]
     pub cells: [u32; 3],
     /// Lower edge along x, y, z.
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = [0.0; 3], unit = "length")]
     pub left_edge: [f64; 3],
     /// Upper edge along x, y, z.
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = [1.0; 3], unit = "length")]
     pub right_edge: [f64; 3],
     /// Boundary conditions: one word for all faces, or a table such as
     /// `{ x = ["outflow", "reflecting"], y = "periodic", z = "outflow" }`.
+    #[key(default = Boundary::All(BoundaryKind::Periodic))]
     pub boundary: Boundary,
-}
-
-impl Default for DomainConfig {
-    fn default() -> Self {
-        Self {
-            cells: [64; 3],
-            left_edge: [0.0; 3],
-            right_edge: [1.0; 3],
-            boundary: Boundary::All(BoundaryKind::Periodic),
-        }
-    }
 }
 
 /// Holds the settings that the engine needs from the `[time]` table; the table's owner may add keys.
@@ -106,51 +86,39 @@ impl Default for TimeSettings {
 }
 
 /// Controls where and when snapshots are written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct OutputConfig {
     /// Directory of the run, relative to the working directory.
+    #[key(default = "out/run".into())]
     pub directory: String,
     /// Simulation time between snapshots; 0: no snapshots by time.
-    #[schemars(range(min = 0.0), extend("unit" = "time"))]
+    #[key(default = 0.0, unit = "time", min = 0.0)]
     pub interval: f64,
     /// Root steps between snapshots; 0: no snapshots by step.
+    #[key(default = 0)]
     pub steps: u64,
     /// Wall-clock seconds between snapshots; 0: no snapshots by wall time.
-    #[schemars(range(min = 0.0), extend("unit" = "second"))]
+    #[key(default = 0.0, unit = "second", min = 0.0)]
     pub wall_interval: f64,
     /// Write the initial state.
+    #[key(default = true)]
     pub initial: bool,
     /// Write the final state.
+    #[key(default = true)]
     #[serde(rename = "final")]
     pub last: bool,
     /// Limit on the host memory used to buffer snapshots, in MiB; shared by the ranks of a host. At most a
     /// quarter of the field memory is used.
-    #[schemars(range(min = 1, max = 1_048_576), extend("unit" = "MiB"))]
+    #[key(default = 1024, unit = "MiB", min = 1, max = 1_048_576)]
     pub buffer: u32,
     /// Derived fields to write in addition to the state, such as `["mach"]`.
     /// `nestar list fields` shows all names, including those of plugins. A restart does not read them.
+    #[key(default = Vec::new())]
     pub derived: Vec<String>,
 }
 
-impl Default for OutputConfig {
-    fn default() -> Self {
-        Self {
-            directory: "out/run".into(),
-            interval: 0.0,
-            steps: 0,
-            wall_interval: 0.0,
-            initial: true,
-            last: true,
-            buffer: 1024,
-            derived: Vec::new(),
-        }
-    }
-}
-
 /// Selects what happens when requested patches do not fit into memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum OutOfMemory {
     /// Stop with a snapshot from which the run can be continued.
     Stop,
@@ -160,51 +128,59 @@ pub enum OutOfMemory {
 }
 
 /// Describes how a run uses the machine, and how it restarts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct RunConfig {
     /// Compute device.
+    #[key(default = DeviceChoice::Auto)]
     pub device: DeviceChoice,
     /// Floating-point precision of the fields.
+    #[key(default = Precision::Double)]
     pub precision: Precision,
     /// Threads per rank; 0: the rank's share of the cores, at most 16 when it uses a device.
-    #[schemars(range(min = 0, max = 4096))]
+    #[key(default = 0, min = 0, max = 4096)]
     pub threads: u32,
     /// Check the whole hierarchy after every regrid.
+    #[key(default = false)]
     pub audit: bool,
     /// Seconds without progress after which the run ends with status 5, naming rank, level and system; 0: no
     /// limit. Output, and work before the first initial state is computed, are not counted.
-    #[schemars(range(min = 0, max = 1e7), extend("unit" = "s"))]
+    #[key(default = 3600.0, unit = "s", min = 0, max = 1e7)]
     pub watchdog: f64,
     /// Sub-cycle stiff sources on a device through a queue of unfinished cells. Otherwise each thread
     /// sub-cycles one cell to its end. Results have the same bits. CPUs use no queue.
+    #[key(default = true)]
     pub queue: bool,
     /// Memory limit in MiB for fields, their tables and the initial particles; 0: all available memory. It
     /// applies to the memory of the device if there is one. The limit is for all ranks together and excludes
     /// halo patches, so that its effect does not depend on the number of ranks. `nestar check` estimates the
     /// memory with halo patches. The memory of each machine or device is checked in addition.
-    #[schemars(range(min = 0, max = 1_099_511_627_776_u64), extend("unit" = "MiB"))]
+    #[key(default = 0, unit = "MiB", min = 0, max = 1_099_511_627_776_u64)]
     pub memory_limit: u64,
     /// Reaction when requested patches exceed the available memory.
+    #[key(default = OutOfMemory::Stop)]
     pub out_of_memory: OutOfMemory,
     /// Load imbalance per level (largest work of a rank over the mean) above which patches move between
     /// ranks.
-    #[schemars(range(min = 1.0))]
+    #[key(default = 1.05, min = 1.0)]
     pub imbalance: f64,
     /// Plugin states and patch components that a restart does not read from the snapshot. They start from
     /// their initial value, or are dropped if no plugin has them. Prefix ambiguous names by their group in
     /// the snapshot, such as `state/driving`.
+    #[key(default = Vec::new())]
     pub reset_states: Vec<String>,
     /// Start from this snapshot (NNNNNN.zarr), or from the latest snapshot of this run directory, instead of
     /// the initial condition. Relative paths start at the deck's folder.
+    #[key(default = String::new())]
     pub start_from: String,
     /// Field components that a restart adds because the snapshot lacks them, such as `{ scalar_smoke = 0 }`.
     /// Values are a number or a formula of x, y, z and the components in the snapshot (`"0.1*scalar_dye"`),
     /// evaluated in every cell, also in covered cells. If a whole field is new, `"initial"` sets its initial
     /// condition.
+    #[key(default = BTreeMap::new())]
     pub added: BTreeMap<String, AddedComponent>,
     /// Names in the snapshot that a restart ignores because the run does not have them. They are field
     /// components, or particle arrays such as `particles/stars/age`.
+    #[key(default = Vec::new())]
     pub dropped: Vec<String>,
 }
 
@@ -218,26 +194,6 @@ pub enum AddedComponent {
     Formula(String),
 }
 
-impl Default for RunConfig {
-    fn default() -> Self {
-        Self {
-            device: DeviceChoice::Auto,
-            precision: Precision::Double,
-            threads: 0,
-            audit: false,
-            watchdog: 3600.0,
-            queue: true,
-            memory_limit: 0,
-            out_of_memory: OutOfMemory::Stop,
-            imbalance: 1.05,
-            reset_states: Vec::new(),
-            start_from: String::new(),
-            added: BTreeMap::new(),
-            dropped: Vec::new(),
-        }
-    }
-}
-
 /// Holds the settings that the plugin with the mesh table passes to the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshSettings {
@@ -247,4 +203,261 @@ pub struct MeshSettings {
     pub regrid_interval: Vec<u32>,
     /// Width in cells, 0 to 8, of the refined layer around flagged cells, per level that may be refined.
     pub flag_buffer: Vec<u32>,
+}
+
+/// Names a boundary condition: one of the engine's words or a word of a plugin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum BoundaryKind {
+    /// The opposite face continues the domain.
+    Periodic,
+    /// Zero gradient: the state of the nearest cell.
+    Outflow,
+    /// A wall: mirror image with reversed normal velocity.
+    Reflecting,
+    /// A condition that a plugin has registered under this word.
+    Registered(String),
+}
+
+/// Name of the list of words in schemas.
+pub(crate) const LIST: &str = "boundary";
+
+impl BoundaryKind {
+    /// The engine's own words with their documentation.
+    pub const BUILT_IN: [(&'static str, &'static str); 3] = [
+        ("periodic", "The domain continues at the opposite face."),
+        ("outflow", "Zero gradient: the state of the nearest cell."),
+        (
+            "reflecting",
+            "A wall: mirror image with reversed normal velocity.",
+        ),
+    ];
+    /// Returns the condition that a word names.
+    #[must_use]
+    pub fn of(word: &str) -> Self {
+        match word {
+            "periodic" => Self::Periodic,
+            "outflow" => Self::Outflow,
+            "reflecting" => Self::Reflecting,
+            _ => Self::Registered(word.into()),
+        }
+    }
+
+    /// Returns the word.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Periodic => "periodic",
+            Self::Outflow => "outflow",
+            Self::Reflecting => "reflecting",
+            Self::Registered(word) => word,
+        }
+    }
+
+    pub(crate) fn is_built_in(&self) -> bool {
+        !matches!(self, Self::Registered(_))
+    }
+}
+
+impl From<String> for BoundaryKind {
+    fn from(word: String) -> Self {
+        Self::of(&word)
+    }
+}
+
+impl From<BoundaryKind> for String {
+    fn from(kind: BoundaryKind) -> Self {
+        kind.word().into()
+    }
+}
+
+/// Accepts any text; [`tables`](super::tables) inserts the known words.
+impl JsonSchema for BoundaryKind {
+    fn schema_name() -> Cow<'static, str> {
+        "BoundaryKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "words": LIST })
+    }
+}
+
+/// Converts to the rule for fields without rules of their own: zero gradient, periodic or reflecting.
+impl From<&BoundaryKind> for BoundaryCondition {
+    fn from(kind: &BoundaryKind) -> Self {
+        match kind {
+            BoundaryKind::Periodic => Self::Periodic,
+            BoundaryKind::Reflecting => Self::Reflecting,
+            _ => Self::Outflow,
+        }
+    }
+}
+
+/// Boundary conditions of the two faces of an axis: one word for both, or [lower, upper].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AxisBoundary {
+    /// Both faces.
+    Both(BoundaryKind),
+    /// Lower and upper face.
+    Each([BoundaryKind; 2]),
+}
+
+impl AxisBoundary {
+    /// Returns the conditions of the lower and the upper face.
+    #[must_use]
+    pub fn sides(&self) -> [BoundaryKind; 2] {
+        match self {
+            Self::Both(kind) => [kind, kind].map(Clone::clone),
+            Self::Each(sides) => sides.clone(),
+        }
+    }
+}
+
+/// Boundary conditions of the faces of the three axes.
+#[deck]
+#[derive(Eq)]
+pub struct AxisBoundaries {
+    /// Faces across x.
+    pub x: AxisBoundary,
+    /// Faces across y.
+    pub y: AxisBoundary,
+    /// Faces across z.
+    pub z: AxisBoundary,
+}
+
+/// Boundary conditions of all faces: one word, or a table of the axes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Boundary {
+    /// All faces.
+    All(BoundaryKind),
+    /// A condition for each axis.
+    Axes(AxisBoundaries),
+}
+
+impl Boundary {
+    /// Returns the conditions as `[axis][side]`.
+    #[must_use]
+    pub fn faces(&self) -> [[BoundaryKind; 2]; 3] {
+        match self {
+            Self::All(kind) => [[kind, kind]; 3].map(|sides| sides.map(Clone::clone)),
+            Self::Axes(axes) => [axes.x.sides(), axes.y.sides(), axes.z.sides()],
+        }
+    }
+
+    /// Returns the deck path of the word for a face.
+    pub(crate) fn path(&self, axis: usize, side: usize) -> String {
+        let Self::Axes(axes) = self else {
+            return "domain.boundary".into();
+        };
+        let (name, of_axis) = [("x", &axes.x), ("y", &axes.y), ("z", &axes.z)][axis];
+        match of_axis {
+            AxisBoundary::Both(_) => format!("domain.boundary.{name}"),
+            AxisBoundary::Each(_) => format!("domain.boundary.{name}[{side}]"),
+        }
+    }
+}
+
+/// Holds the engine's tables of the deck, resolved.
+#[derive(Resource, Clone, Debug)]
+pub struct Settings {
+    /// `[domain]`.
+    pub domain: DomainConfig,
+    /// `[time]`.
+    pub time: TimeSettings,
+    /// `[output]`.
+    pub output: OutputConfig,
+    /// `[run]`.
+    pub run: RunConfig,
+    /// `[units]`.
+    pub units: CodeUnits,
+    /// Settings of the mesh, from the plugin that owns its table.
+    pub mesh: MeshSettings,
+}
+
+/// Largest number of snapshots that `output.interval` may ask for.
+const MAX_SNAPSHOTS: f64 = 1e6;
+
+impl Settings {
+    /// Checks the intervals of `deck` for a run from time `begin` to `time.end`.
+    ///
+    /// # Errors
+    /// An interval is shorter than four times the resolution of the time, or `output.interval` asks for more than a million snapshots. If
+    /// `time.max_steps` ends the run, only the resolution at `begin` matters.
+    pub fn check_intervals(&self, deck: &Deck, begin: f64) -> Result<(), DeckError> {
+        let (end, limited) = (self.time.end, self.time.max_steps > 0);
+        let latest = if limited { begin } else { end.max(begin) };
+        let resolution = 4.0 * f64::EPSILON * latest.abs();
+        let intervals = [
+            ("output.interval", self.output.interval),
+            ("time.max_step", self.time.max_step),
+        ];
+        for (key, interval) in intervals {
+            if interval > 0.0 && interval < resolution {
+                let message = format!(
+                    "`{key}` = {interval:e} is too short to advance the time {latest:e}, which has a resolution of {resolution:.1e}; \
+                     set a longer interval, or check the units of `{key}` and `time.end`"
+                );
+                return Err(deck.error_at(key, message));
+            }
+        }
+        let snapshots = (end - begin) / self.output.interval;
+        if !limited && self.output.interval > 0.0 && snapshots > MAX_SNAPSHOTS {
+            let message = format!(
+                "`output.interval` = {:e} asks for {snapshots:.1e} snapshots until `time.end` = {end:e}, more than {MAX_SNAPSHOTS:e}; \
+                 set a longer interval, or check the units of both",
+                self.output.interval
+            );
+            return Err(deck.error_at("output.interval", message));
+        }
+        Ok(())
+    }
+}
+
+/// Holds numbers that plugins store as attributes of snapshots, by attribute name.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct RunFacts(pub BTreeMap<String, f64>);
+
+/// Collects the plugins' notes to the user, such as an unfavourable choice of settings. They are reported at the start of a run and
+/// after each root step.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct Remarks(pub Vec<String>);
+
+/// Lists the deck keys that must not change at a restart. They give the values of a snapshot their meaning.
+/// An override of a key is an explicit consent.
+#[derive(Resource, Clone, Debug)]
+pub struct KeptKeys(pub Vec<&'static str>);
+
+impl Default for KeptKeys {
+    fn default() -> Self {
+        let units = ["units.length_cgs", "units.mass_cgs", "units.time_cgs"];
+        Self([&["domain.boundary", "run.precision"], &units[..]].concat())
+    }
+}
+
+/// Returns the schemas of the engine's tables, for `nestar list` and `nestar schema`. `boundaries` holds the
+/// registered boundary words with their documentation.
+#[must_use]
+pub fn tables(boundaries: &[(String, String)]) -> Vec<TableSchema> {
+    vec![
+        domain_table(boundaries),
+        TableSchema::of::<OutputConfig>("output"),
+        TableSchema::of::<RunConfig>("run"),
+        TableSchema::of::<UnitsConfig>("units"),
+    ]
+}
+
+/// Returns the schema of `[domain]` with the registered boundary words and their documentation.
+fn domain_table(registered: &[(String, String)]) -> TableSchema {
+    let built_in = BoundaryKind::BUILT_IN.into_iter();
+    let registered = registered.iter().map(|(word, doc)| (&**word, &**doc));
+    let mut words: Vec<(&str, &str)> = built_in.chain(registered).collect();
+    let mut seen = Vec::new();
+    words.retain(|(word, _)| {
+        let new = !seen.contains(word);
+        seen.push(*word);
+        new
+    });
+    TableSchema::of::<DomainConfig>("domain").with_words(LIST, &words)
 }

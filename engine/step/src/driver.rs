@@ -1,7 +1,7 @@
 //! Recursive time stepping over levels.
 
-use super::agreement::agreed;
 use super::config::TimeSettings;
+use super::error::agreed;
 use super::limits::{ChosenStep, LevelSteps, clipped_step, synchronised_step};
 use super::memory::MemoryGuard;
 use super::{

@@ -1,7 +1,5 @@
 //! The simulation: world, schedules and the plugins that fill them.
 
-mod boundaries;
-mod checks;
 mod hierarchy;
 mod preview;
 mod registration;
@@ -14,8 +12,8 @@ use super::config::{MeshSettings, TimeSettings};
 use super::driver::DriverSettings;
 use super::initial::StateChecks;
 use super::memory::{MemoryGuard, MemorySharers};
+use super::regrid::{correct, restrict, share};
 use super::state::{PluginState, StateOperations, StateRegistry};
-use super::synchronise::{correct, restrict, share};
 use super::{
     Activity, AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays,
     RunCounters, RunFacts, Schedules, Settings, StatelessSystem, StepLimits, StepReport, StepSet,
@@ -23,8 +21,7 @@ use super::{
 };
 use bevy_ecs::component::RequiredComponentsError;
 use bevy_ecs::prelude::*;
-use boundaries::BoundaryRules;
-use checks::{check_domain, check_mesh};
+use hierarchy::{check_domain, check_mesh};
 use nestar_deck::Deck;
 use nestar_device::random::{Purposes, Stream};
 use nestar_engine_comm::{DiagnosticColumns, ExchangePlans, Halos, Ranks};
@@ -36,12 +33,13 @@ use nestar_engine_data::{
     ParticleKinds, Pool, Precision, Restrict, Stores, SubcycleQueues,
 };
 use nestar_engine_device::ComputeDevice;
-use nestar_engine_mesh::patch_component::PatchComponents;
+use nestar_engine_mesh::patch::PatchComponents;
 use nestar_engine_mesh::{
     Cost, Domain, LevelClock, Levels, NewRows, PatchComponent, PatchRow, RefineRequests, Topology,
     audit,
 };
 use nestar_kernels::mesh::Centring;
+use registration::BoundaryRules;
 use std::sync::Arc;
 
 /// Adds a piece of physics or of a scenario: fields, systems, limits and a deck table.

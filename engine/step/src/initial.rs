@@ -57,8 +57,8 @@ pub fn require_range(world: &World, magnitudes: &[Magnitude]) -> Result<(), Erro
     };
     let settings = world.resource::<Settings>();
     let [from, to] = wrong.range;
-    let precision = format!("{:?}", settings.run.precision).to_lowercase();
-    let remedy = match settings.run.precision {
+    let precision = settings.run.precision;
+    let remedy = match precision {
         Precision::Single => "\nor set run.precision = \"double\"",
         Precision::Double => "",
     };

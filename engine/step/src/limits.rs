@@ -1,9 +1,8 @@
 //! Limits of a level's time step, and the synchronisation of neighbouring levels.
 
 use bevy_ecs::prelude::*;
+use nestar_deck::deck;
 use nestar_engine_comm::{Ranks, RanksError, Reduction};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Collects the proposed limits for the step of the current level; systems of the `Limit` phase fill it.
 #[derive(Resource, Clone, Debug, Default)]
@@ -87,8 +86,7 @@ fn restored(bits: u64) -> f64 {
 }
 
 /// Relation between the time steps of the levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum LevelSteps {
     /// Each level takes the longest step that its own limits allow.
     Adaptive,

@@ -4,22 +4,18 @@
 //! them access the same data without an order, the setup fails. Systems of different plugins run in the order in which
 //! the plugins are built, unless one of them states otherwise.
 
-mod conflict;
 mod sequence;
-mod summary;
 mod system;
 #[cfg(test)]
 mod tests;
 
-pub use summary::{FieldUse, SystemSummary};
 pub use system::{
-    IntoSystemReference, StatelessSystem, SystemOptions, SystemOutcome, SystemReference,
+    FieldUse, IntoSystemReference, StatelessSystem, SystemOptions, SystemOutcome, SystemReference,
+    SystemSummary, short_name,
 };
 
 use super::access::FieldAccesses;
 use super::activity::Activity;
-use super::resources::Resources;
-use super::system_name::short_name;
 use super::{AlignedLevels, Phase, StepSet};
 use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
@@ -29,16 +25,15 @@ use bevy_ecs::schedule::{
     SingleThreadedExecutor, SystemKey,
 };
 use bevy_ecs::system::{BoxedSystem, IntoSystem, System};
-use conflict::Conflict;
 use nestar_engine_comm::{Ranks, RanksError, exchange, particle_entities};
 use nestar_engine_data::{FaultBox, StoreRef, Stores};
 use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::{LevelClock, PATCH};
-use sequence::{execution_order, implied_predecessors};
+use sequence::{Conflict, execution_order, implied_predecessors};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use system::{Direction, RegisteredSystem};
+use system::{Direction, RegisteredSystem, Resources};
 
 /// Set of the systems with a name, for statements about functions that are registered by name: `.after(SystemNamed("source
 /// heat".into()))`. The setup fails if the phase has no system of that name.
@@ -419,7 +414,7 @@ impl Schedules {
         let node = |key: SystemKey| known.iter().find(|(known, _)| *known == key);
         let systems = schedule.systems().into_iter().flatten();
         systems
-            .filter(|(_, system)| !summary::is_synchronisation(system))
+            .filter(|(_, system)| !system::is_synchronisation(system))
             .map(|(key, system)| (node(key).map(|known| known.1), system.name().to_string()))
             .collect()
     }

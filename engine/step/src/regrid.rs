@@ -1,10 +1,13 @@
-//! Changes of the hierarchy: applies one list of changes to entities, tables, pools and registers.
+//! Changes of the hierarchy, applied to entities, tables, pools and registers; systems that synchronise a level with
+//! the finer one.
 
-use super::memory::{self, MemoryDecision, MemoryGuard};
-use super::{Error, Settings};
+use super::memory::{MemoryDecision, MemoryGuard};
+use super::{Error, Settings, Write, memory};
 use bevy_ecs::prelude::*;
 use nestar_engine_comm as comm;
-use nestar_engine_data::{FaultBox, FieldSpec, Stores};
+use nestar_engine_comm::{RanksError, exchange};
+use nestar_engine_data::operators::MendedOnHost;
+use nestar_engine_data::{FaultBox, Field, FieldSpec, Stores};
 use nestar_engine_mesh::{Changes, LevelClock, NewRows};
 
 /// Creates the root grid: tables, entities and rows. [`NewRows`] lists the rows; errors go to [`FaultBox`].
@@ -74,7 +77,48 @@ pub(crate) fn changes(
     level: usize,
     edit: impl FnOnce(&mut Changes),
 ) -> Result<MemoryDecision, Error> {
-    let mut changes = comm::nesting::decide(world, level)?;
+    let mut changes = comm::regrid::decide(world, level)?;
     edit(&mut changes);
     Ok(memory::limit_to_memory(world, level, changes)?)
+}
+
+/// Restriction: averages children into covered cells, or into the halo copy of a parent on another rank.
+///
+/// # Errors
+/// The device fails.
+pub fn restrict<F: Field>(
+    mut field: Write<F>,
+    mut mended: ResMut<MendedOnHost>,
+) -> Result<(), Error> {
+    mended.0.averages += field.restrict()?;
+    Ok(())
+}
+
+/// Sends averages in halo copies and fine fluxes at faces between ranks to the owners of the coarse patches.
+///
+/// # Errors
+/// Another rank has failed, or the transport or the device has.
+pub fn exchange_averages_and_fluxes(world: &mut World) -> Result<(), RanksError> {
+    let level = world.resource::<LevelClock>().level;
+    exchange::send_averages_and_fluxes(world, level)
+}
+
+/// Makes values on patch boundaries equal to those of one patch: a refined one, else the first.
+///
+/// # Errors
+/// The device fails; the halo is stale.
+pub fn share<F: Field>(mut field: Write<F, 1>) -> Result<(), Error> {
+    field.share()
+}
+
+/// Flux correction: replaces coarse fluxes by fine ones in cells at coarse-fine faces.
+///
+/// # Errors
+/// The device fails.
+pub fn correct<F: Field>(
+    mut field: Write<F>,
+    mut mended: ResMut<MendedOnHost>,
+) -> Result<(), Error> {
+    mended.0.corrections += field.correct()?;
+    Ok(())
 }

@@ -14,7 +14,6 @@ pub mod order;
 mod plugin_catalogue;
 pub mod prelude;
 pub mod report;
-mod scratch;
 pub mod stiff;
 mod tables;
 pub mod testing;

@@ -1,16 +1,16 @@
-//! Tests for programs with additional physics.
+//! Tests for programs with additional physics, and temporary folders.
 
 use crate::app::App;
-use crate::scratch::Scratch;
+use crate::report::print_message;
 use nestar_deck::Deck;
 use nestar_engine::Error;
 use nestar_engine::comm::{Ranks, ThreadRank};
 use nestar_engine::device::{Device, DeviceKind};
 use nestar_engine::run::{RunOptions, Silent};
 use nestar_snapshot::{Snapshot, SnapshotError, digest, latest};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Checks that runs of `deck` are bitwise reproducible. Runs it with `settings` (`table.key=value`) for some root steps in three ways: on
 /// the CPU with one rank, with four ranks, and with a restart after the first step from two ranks to one. The restart uses emulated
@@ -124,4 +124,38 @@ fn run(app: &App, deck: &Deck, size: usize, directory: &Path, resume: bool) -> R
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(gone))
     })
+}
+
+/// A temporary folder that is removed on drop.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    /// Creates an empty folder.
+    ///
+    /// # Errors
+    /// The folder cannot be created.
+    pub fn new() -> Result<Self, Error> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("nestar-{process}-{count}"));
+        std::fs::create_dir_all(&path)
+            .map_err(|e| Error::Setup(format!("cannot create {}: {e}", path.display())))?;
+        Ok(Self(path))
+    }
+
+    /// Returns the path of the folder.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            print_message(&format!(
+                "note: cannot remove {}: {error}",
+                self.0.display()
+            ));
+        }
+    }
 }

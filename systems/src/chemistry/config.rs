@@ -1,16 +1,13 @@
 //! Defines the table `[chemistry]`.
 
 use super::radiation::{Radiation, RadiationConfig};
-use nestar_deck::{Deck, DeckError};
+use nestar_deck::{Deck, DeckError, deck};
 use nestar_kernels::chemistry::{
     Background, H2Cooling, Network, RateChoices, Recombination, ThreeBody, Tolerances,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// Recombination of ionised gas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum RecombinationConfig {
     /// Case A: to all levels; recombination photons escape.
     CaseA,
@@ -19,8 +16,7 @@ pub enum RecombinationConfig {
 }
 
 /// Rate of the three-body reaction H + H + H -> H2 + H.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum ThreeBodyConfig {
     /// Glover (2008).
     Glover08,
@@ -35,8 +31,7 @@ pub enum ThreeBodyConfig {
 }
 
 /// H2 line cooling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum H2CoolingConfig {
     /// Excitation by H (Galli & Palla 1998).
     GalliPalla98,
@@ -45,8 +40,7 @@ pub enum H2CoolingConfig {
 }
 
 /// Initial abundances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum InitialSpecies {
     /// Ionisation equilibrium of atoms and ions, without molecules, at the density and pressure of the scenario, or at
     /// `initial.temperature_k`.
@@ -59,98 +53,73 @@ pub enum InitialSpecies {
 /// Non-equilibrium primordial chemistry with heating and cooling. Species are scalars of the gas (mass fractions): HI,
 /// HII, HeI, HeII, HeIII; with 9 species also HM (H-), H2I, H2II; with 12 also DI, DII, HDI. Electrons follow from
 /// charge conservation. Needs a table `[units]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct ChemistryConfig {
     /// Number of species: 6 (H, He, their ions and electrons), 9 (also H-, H2, H2+) or 12 (also D, D+, HD).
+    #[key(default = 9)]
     pub species: u32,
     /// Mass fraction of hydrogen; the rest is helium.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
+    #[key(default = 0.76, above = 0.0, max = 1.0)]
     pub hydrogen_fraction: f64,
     /// Number of deuterium nuclei per hydrogen nucleus, with 12 species.
-    #[schemars(range(min = 0.0, max = 0.1))]
+    #[key(default = 2.6e-5, min = 0.0, max = 0.1)]
     pub deuterium: f64,
     /// Initial abundances.
+    #[key(default = InitialSpecies::Equilibrium)]
     pub initial: InitialSpecies,
     /// Temperature floor of the gas. Default: the temperature of the microwave background, 2.725 (1 + redshift) K.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
+    #[key(unit = "K", above = 0.0)]
     pub floor_k: Option<f64>,
     /// Redshift of the microwave background, for Compton heating and cooling. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0))]
+    #[key(min = 0.0)]
     pub redshift: Option<f64>,
     /// Heating rate in addition to photo-ionisation: a number or a formula of x, y, z, r, t and the density.
+    #[key(default = "0".into(), unit = "erg/s/hydrogen nucleus")]
     #[serde(deserialize_with = "crate::fields::rates::text")]
-    #[schemars(schema_with = "crate::fields::rates::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
+    #[schemars(schema_with = "crate::fields::rates::number_or_formula")]
     pub heating: String,
     /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
-    #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]
+    #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0)]
     pub photoelectric: f64,
     /// Radiation background at `redshift`, in addition to the rates below: a table of rates by redshift, or a text file
     /// (`.csv`) or Zarr group (`.zarr`) with the same columns, relative to the deck.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub radiation: Option<RadiationConfig>,
     /// Photo-ionisation rates of H, He and He+, uniform in space.
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    #[key(default = [0.0; 3], unit = "1/s", min = 0.0)]
     pub photo_ionisation: [f64; 3],
     /// Heat per photo-ionisation of H, He and He+.
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "eV"))]
+    #[key(default = [0.0; 3], unit = "eV", min = 0.0)]
     pub photo_heating_ev: [f64; 3],
     /// Photo-detachment rate of H- and photo-dissociation rates of H2 (also HD) and H2+.
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
+    #[key(default = [0.0; 3], unit = "1/s", min = 0.0)]
     pub photo_dissociation: [f64; 3],
     /// Recombination rates: case A or case B.
+    #[key(default = RecombinationConfig::CaseA)]
     pub recombination: RecombinationConfig,
     /// Rate of three-body H2 formation.
+    #[key(default = ThreeBodyConfig::Glover08)]
     pub three_body: ThreeBodyConfig,
     /// H2 line cooling.
+    #[key(default = H2CoolingConfig::GalliPalla98)]
     pub h2_cooling: H2CoolingConfig,
     /// Relative error tolerance of a sub-step.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 0.5))]
+    #[key(default = 1e-2, above = 0.0, max = 0.5)]
     pub tolerance: f64,
     /// Abundance per hydrogen nucleus below which errors are ignored.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 0.01))]
+    #[key(default = 1e-8, above = 0.0, max = 0.01)]
     pub absolute_tolerance: f64,
     /// Limits the time step to this fraction of the cooling time or of the thermal response time, whichever is shorter;
     /// 0: no limit (sub-steps do not need one). The cooling time is the energy over the sum of the absolute cooling and
     /// heating rates; the response time is that of a small energy perturbation at fixed species. Both are finite in
     /// equilibrium. Gas at the floor is not limited.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.0, min = 0.0)]
     pub courant: f64,
     /// Refines cells if sound crosses fewer cells than this in a cooling time; 0: off.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.0, min = 0.0)]
     pub length_cells: f64,
     /// Largest number of sub-steps per cell and step; a cell that needs more stops the run.
-    #[schemars(range(min = 1, max = 1000000))]
+    #[key(default = 1000, min = 1, max = 1000000)]
     pub max_substeps: u32,
-}
-
-impl Default for ChemistryConfig {
-    fn default() -> Self {
-        Self {
-            species: 9,
-            hydrogen_fraction: 0.76,
-            deuterium: 2.6e-5,
-            initial: InitialSpecies::Equilibrium,
-            floor_k: None,
-            redshift: None,
-            heating: "0".into(),
-            photoelectric: 0.0,
-            radiation: None,
-            photo_ionisation: [0.0; 3],
-            photo_heating_ev: [0.0; 3],
-            photo_dissociation: [0.0; 3],
-            recombination: RecombinationConfig::CaseA,
-            three_body: ThreeBodyConfig::Glover08,
-            h2_cooling: H2CoolingConfig::GalliPalla98,
-            tolerance: 1e-2,
-            absolute_tolerance: 1e-8,
-            courant: 0.0,
-            length_cells: 0.0,
-            max_substeps: 1000,
-        }
-    }
 }
 
 /// Temperature of the microwave background today, in kelvin.

@@ -1,40 +1,39 @@
 //! Primordial chemistry of the gas: reactions, ionisation, heating and cooling, sub-cycled in each cell.
 //!
-//! There are no `systems.rs` and `diagnostics.rs`: the plugin registers cell functions of `cells.rs`, `elements.rs` and
-//! `times.rs`, from which the engine makes systems and columns.
+//! There are no `systems.rs` and `diagnostics.rs`: the plugin registers cell functions of `cells.rs` and `times.rs`, from which the engine makes systems and columns.
 
 mod cells;
 mod config;
-mod density_range;
-mod elements;
 mod radiation;
 mod times;
-
-pub use config::{
-    ChemistryConfig, H2CoolingConfig, InitialSpecies, RecombinationConfig, ThreeBodyConfig,
-};
-pub use radiation::{RadiationColumns, RadiationConfig};
 
 use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::vocabulary_of_rates;
 use crate::fields::rates::heating;
 use crate::fields::{Gas, GasModel, InitialScalars, PressureFormula};
-use crate::order::Synchronise;
+use crate::order::{Limit, Synchronise};
 use crate::register::{Register, add_update};
 use crate::subcycling::Subcycling;
 use crate::units::{BOLTZMANN, Units};
+use bevy_ecs::prelude::*;
 use cells::{
     ChemistryParameters, electrons_6, electrons_9, electrons_12, ionise_6, ionise_9, ionise_12,
-    react_6, react_6_by, react_9, react_9_by, react_12, react_12_by, temperature_6, temperature_9,
-    temperature_12,
+    react_6, react_6_by, react_9, react_9_by, react_12, react_12_by, rescale_elements_6,
+    rescale_elements_9, rescale_elements_12, temperature_6, temperature_9, temperature_12,
 };
-use elements::{rescale_elements_6, rescale_elements_9, rescale_elements_12};
+pub use config::{
+    ChemistryConfig, H2CoolingConfig, InitialSpecies, RecombinationConfig, ThreeBodyConfig,
+};
 use nestar_deck::{Deck, DeckError};
-use nestar_engine::comm::Reduce;
+use nestar_device::{Real, device};
+use nestar_engine::comm::{Comm, Reduce};
 use nestar_engine::data::criteria::QuantityFn;
-use nestar_engine::data::{CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs};
+use nestar_engine::data::{CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs, LevelRows};
+use nestar_engine::step::{Read, Remarks};
 use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::hydro::Conserved;
 use radiation::Radiation;
+pub use radiation::{RadiationColumns, RadiationConfig};
 use std::sync::Arc;
 use times::{
     ChemistryLimit, cooling_time_6, cooling_time_9, cooling_time_12, cools_within_6,
@@ -145,7 +144,7 @@ impl Plugin for Chemistry {
             require_species(sim, scalars(config.species))?;
         }
         let with = &cell_parameters(sim, config, sim.world.resource::<GasModel>())?;
-        density_range::register(sim, with);
+        register_density_range(sim, with);
         match with.config.species {
             6 => {
                 register_cooling_time::<cooling_time_6>(sim, with)?;
@@ -350,4 +349,63 @@ where
             .with_numbers(numbers)
             .subcycle::<Gas, B>(attempts, cells),
     }
+}
+
+/// Hydrogen nuclei per cm^3 above which lines of H2 are opaque (Ripamonti & Abel 2004, MNRAS 348, 1019).
+const OPAQUE_LINES: f64 = 1e10;
+
+/// Largest density since the previous root step, and whether the run has been told.
+#[derive(Resource)]
+struct DensityRange {
+    /// Hydrogen nuclei per cm^3 per code unit of density.
+    per_density: f64,
+    /// Largest number of hydrogen nuclei per cm^3 on this rank.
+    densest: f64,
+    is_told: bool,
+}
+
+/// Registers the remark for networks with H2.
+fn register_density_range(sim: &mut Engine, setup: &ChemistrySetup) {
+    if setup.config.species < 9 {
+        return;
+    }
+    sim.world.insert_resource(DensityRange {
+        per_density: setup.cells.hydrogen * setup.cells.per_cm3,
+        densest: 0.0,
+        is_told: false,
+    });
+    sim.system_in(Limit::Propose, compare_density_with_range);
+}
+
+#[device]
+fn specific_volume<R: Real>(u: Conserved<R>) -> R {
+    1.0 / u.density
+}
+
+/// Measures the density of the level; on the root level it tells the run, once, that some gas is too dense.
+fn compare_density_with_range(
+    rows: LevelRows,
+    gas: Read<Gas>,
+    mut range: ResMut<DensityRange>,
+    mut remarks: ResMut<Remarks>,
+    others: Comm,
+) -> Result<(), Error> {
+    if range.is_told || rows.is_estimate() {
+        return Ok(());
+    }
+    let density = range.per_density / gas.reduce::<specific_volume>(&rows, (), &[]);
+    range.densest = range.densest.max(density);
+    if rows.level() > 0 {
+        return Ok(());
+    }
+    // positive numbers have the order of their bits
+    let densest = f64::from_bits(others.max(range.densest.to_bits())?);
+    if densest > OPAQUE_LINES {
+        range.is_told = true;
+        remarks.0.push(format!(
+            "note: [chemistry] reaches {densest:.1e} hydrogen nuclei per cm^3; above {OPAQUE_LINES:e} lines of H2 are opaque, which the \
+             network does not include: the gas cools too fast"
+        ));
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Radiation backgrounds whose ionisation, heating and dissociation rates depend on redshift.
 
-use nestar_deck::{Deck, DeckError, TableFile, nearest};
+use nestar_deck::{Deck, DeckError, TableFile, deck, nearest};
 use nestar_device::math::{exp, ln};
 use nestar_snapshot::{PlainArray, read_array};
 use schemars::JsonSchema;
@@ -39,46 +39,46 @@ pub enum RadiationConfig {
 }
 
 /// Rates at ascending redshifts; missing columns are 0. Rates are interpolated as power laws of 1 + redshift.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct RadiationColumns {
     /// Redshifts, in ascending order.
+    #[key(default = Vec::new())]
     pub redshift: Vec<f64>,
     /// Photo-ionisation of H.
+    #[key(default = Vec::new(), unit = "1/s", min = 0.0)]
     #[serde(rename = "HI", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub h: Vec<f64>,
     /// Photo-ionisation of He.
+    #[key(default = Vec::new(), unit = "1/s", min = 0.0)]
     #[serde(rename = "HeI", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub he: Vec<f64>,
     /// Photo-ionisation of He+.
+    #[key(default = Vec::new(), unit = "1/s", min = 0.0)]
     #[serde(rename = "HeII", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub he_ion: Vec<f64>,
     /// Photo-detachment of H-.
+    #[key(default = Vec::new(), unit = "1/s", min = 0.0)]
     #[serde(rename = "HM", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub h_minus: Vec<f64>,
     /// Photo-dissociation of H2 and HD.
+    #[key(default = Vec::new(), unit = "1/s", min = 0.0)]
     #[serde(rename = "H2I", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub h2: Vec<f64>,
     /// Photo-dissociation of H2+.
+    #[key(default = Vec::new(), unit = "1/s", min = 0.0)]
     #[serde(rename = "H2II", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "1/s"))]
     pub h2_ion: Vec<f64>,
     /// Photo-ionisation heating per H atom.
+    #[key(default = Vec::new(), unit = "eV/s", min = 0.0)]
     #[serde(rename = "heat_HI", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
     pub heat_h: Vec<f64>,
     /// Photo-ionisation heating per He atom.
+    #[key(default = Vec::new(), unit = "eV/s", min = 0.0)]
     #[serde(rename = "heat_HeI", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
     pub heat_he: Vec<f64>,
     /// Photo-ionisation heating per He+ ion.
+    #[key(default = Vec::new(), unit = "eV/s", min = 0.0)]
     #[serde(rename = "heat_HeII", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(inner(range(min = 0.0)), extend("unit" = "eV/s"))]
     pub heat_he_ion: Vec<f64>,
 }
 

@@ -1,5 +1,6 @@
 //! Defines the table `[cooling]`.
 
+use nestar_deck::deck;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,105 +16,84 @@ pub enum RatesConfig {
 }
 
 /// Cooling rate as piecewise power laws of the temperature.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct LawsConfig {
     /// Temperatures, in ascending order.
-    #[schemars(extend("unit" = "K"))]
+    #[key(unit = "K")]
     pub temperature_k: Vec<f64>,
     /// Cooling rates at these temperatures.
-    #[schemars(extend("unit" = "erg*cm**3/s"))]
+    #[key(unit = "erg*cm**3/s")]
     pub lambda: Vec<f64>,
     /// Exponent above each temperature. Default: power laws through the values, extrapolated at both ends.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[key(default = Vec::new())]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exponent: Vec<f64>,
 }
 
 /// Radiative cooling and heating by tables over temperature, density and metallicity, integrated exactly between table
 /// nodes for any step length. Needs a table `[units]`. With a table `[chemistry]` it adds only the contribution of
 /// metals.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct CoolingConfig {
     /// Source of the rates.
+    #[key(default = RatesConfig::Named("koyama-inutsuka".into()))]
     pub table: RatesConfig,
     /// Mass fraction of hydrogen: rates are per hydrogen nucleus.
-    #[schemars(extend("exclusiveMinimum" = 0.0), range(max = 1.0))]
+    #[key(default = 0.76, above = 0.0, max = 1.0)]
     pub hydrogen_fraction: f64,
     /// Mean molecular weight, if the table has none: 0.6 for ionised gas of cosmic composition, 1.27 for neutral gas.
     /// Without `[chemistry]` it equals `hydro.mean_molecular_weight`; give only one of the two.
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    #[key(default = 0.6, above = 0.0)]
     pub mean_molecular_weight: f64,
     /// Metallicity in solar units (0.01295 by mass), for gas without a scalar `metal`, if the rates depend on it.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 1.0, min = 0.0)]
     pub metallicity: f64,
     /// Temperature floor: gas does not cool below it, and colder gas is heated to it.
-    #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
+    #[key(default = 10.0, unit = "K", above = 0.0)]
     pub floor_k: f64,
     /// Highest temperature of the table, if the rates extend so far; rates are extrapolated for hotter gas.
-    #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "K"))]
+    #[key(default = 1e9, unit = "K", above = 0.0)]
     pub top_k: f64,
     /// Redshift at which the table is read, and of the microwave background.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.0, min = 0.0)]
     pub redshift: f64,
     /// Subtracts the rate at the temperature of the microwave background, 2.725 (1 + redshift) K, so that gas is in
     /// equilibrium with it.
+    #[key(default = false)]
     pub background: bool,
     /// Heating rate in addition to the table: a number or a formula, as in `[sources]`.
+    #[key(default = "0".into(), unit = "erg/s/hydrogen nucleus")]
     #[serde(deserialize_with = "crate::fields::rates::text")]
-    #[schemars(schema_with = "crate::fields::rates::number_or_formula", extend("unit" = "erg/s/hydrogen nucleus"))]
+    #[schemars(schema_with = "crate::fields::rates::number_or_formula")]
     pub heating: String,
     /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
-    #[schemars(extend("unit" = "erg/s/hydrogen nucleus"), range(min = 0.0))]
+    #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0)]
     pub photoelectric: f64,
     /// Pressure floor that keeps the Jeans length above this number of cells of the finest level, p >= N^2 G rho^2
     /// dx^2/(gamma pi); 0: off. A common value is 4.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.0, min = 0.0)]
     pub jeans_cells: f64,
     /// Limits the time step to this fraction of the cooling time or of the thermal response time, whichever is shorter;
     /// 0: no limit (the exact integration does not need one). The cooling time is the energy over the sum of the
     /// absolute cooling and heating rates; the response time is that of a small temperature perturbation at constant
     /// density. Both are finite in equilibrium. Gas at a floor is not limited.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.0, min = 0.0)]
     pub courant: f64,
     /// Applies half of the cooling before and half after the gas is advanced (Strang splitting, second order in time);
     /// `false`: all of it after.
+    #[key(default = false)]
     pub split: bool,
     /// Refines cells if sound crosses fewer cells than this in a cooling time; 0: off.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.0, min = 0.0)]
     pub length_cells: f64,
     /// Table nodes per factor of 2 in temperature. Rates of a file or of power laws keep their own nodes, and where these
     /// are far apart, nodes are added.
-    #[schemars(range(min = 1, max = 64))]
+    #[key(default = 8, min = 1, max = 64)]
     pub nodes: u32,
     /// Table nodes per factor of 2 in density, for rates that depend on it.
-    #[schemars(range(min = 1, max = 16))]
+    #[key(default = 2, min = 1, max = 16)]
     pub density_nodes: u32,
     /// Range of densities over which a cooling law of the program is tabulated; rates are constant outside it.
-    #[schemars(extend("unit" = "hydrogen nuclei/cm**3", "exclusiveMinimum" = 0.0))]
+    #[key(default = [1e-6, 1e6], unit = "hydrogen nuclei/cm**3", above = 0.0)]
     pub densities_cm3: [f64; 2],
-}
-
-impl Default for CoolingConfig {
-    fn default() -> Self {
-        Self {
-            table: RatesConfig::Named("koyama-inutsuka".into()),
-            hydrogen_fraction: 0.76,
-            mean_molecular_weight: 0.6,
-            metallicity: 1.0,
-            floor_k: 10.0,
-            top_k: 1e9,
-            redshift: 0.0,
-            background: false,
-            heating: "0".into(),
-            photoelectric: 0.0,
-            jeans_cells: 0.0,
-            courant: 0.0,
-            split: false,
-            length_cells: 0.0,
-            nodes: 8,
-            density_nodes: 2,
-            densities_cm3: [1e-6, 1e6],
-        }
-    }
 }

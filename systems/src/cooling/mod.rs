@@ -5,14 +5,13 @@
 
 mod cells;
 mod config;
-mod laws;
 mod rate_source;
 mod tabulation;
 mod temperature;
 mod zarr_table;
 
 pub use config::{CoolingConfig, LawsConfig, RatesConfig};
-pub use laws::{CoolingLaws, CoolingRates};
+pub use rate_source::{CoolingLaws, CoolingRates};
 
 use crate::declare::Declare;
 use crate::fields::quantities::{compile, vocabulary_of_rates};
@@ -26,7 +25,6 @@ use cells::{
     CoolingLimit, SOLAR, cool, cool_by, cooling_length, cooling_length_metal, cooling_step,
     cooling_step_by, cooling_time, cooling_time_metal, table_temperature_k,
 };
-use laws::CoolingLawMap;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
 use nestar_engine::comm::Reduce;
@@ -36,7 +34,7 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Remarks, Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::cooling::{CoolingModel, scale};
-use rate_source::RateSource;
+use rate_source::{CoolingLawMap, RateSource};
 use std::sync::Arc;
 
 /// Scalar with the mass of metals.

@@ -1,8 +1,7 @@
 //! Tabulates the rates of the table `[cooling]`.
 
 use super::config::{CoolingConfig, LawsConfig, RatesConfig};
-use super::laws::{CoolingLawMap, KOYAMA_INUTSUKA, Law};
-use super::rate_source::{RateSource, implausible};
+use super::rate_source::{CoolingLawMap, KOYAMA_INUTSUKA, Law, RateSource, implausible};
 use super::zarr_table::ZarrTable;
 use nestar_deck::{Deck, DeckError, TableFile, nearest};
 use nestar_kernels::cooling::laws::{

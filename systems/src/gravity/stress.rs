@@ -24,7 +24,7 @@ use nestar_engine::data::device::DevicePool;
 use nestar_engine::data::{Component, Correct, Element, Field, FieldSpec, Pool};
 use nestar_engine::device::{DeviceError, Kernel};
 use nestar_engine::mesh::{LevelClock, Levels};
-use nestar_engine::step::synchronise::correct;
+use nestar_engine::step::regrid::correct;
 use nestar_engine::step::{FieldView, Read, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;

@@ -3,14 +3,12 @@
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
 use super::inflow_text::InflowText;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
-use nestar_deck::{Deck, DeckError, Formula};
+use nestar_deck::{Deck, DeckError, Formula, deck};
 use nestar_device::{Ghost, Real, device};
 use nestar_engine::data::{BoundaryRule, FaultBox, FieldSpec};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::mesh::{CellRule, GhostCell, InnerStates, RuleFault, RuleText};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,40 +40,31 @@ pub(super) fn diode<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
 /// Inflow state at a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`. Formulas are evaluated at the
 /// centres of ghost cells, also in ghost cells at edges and corners unless the other face is periodic or reflecting.
 /// Ghost cells that belong to two or more such faces get the mean.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct InflowConfig {
     /// The face is open where this formula is not 0 and a reflecting wall elsewhere; default: open everywhere.
-    #[serde(rename = "where", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "where")]
     pub open: Option<String>,
     /// Mass density, a formula of x, y, z, t and r (distance from the origin).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<String>,
     /// Number density per cubic centimetre, instead of the density; needs a table `[units]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_density_cm3: Option<String>,
     /// Pressure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<String>,
     /// Temperature in kelvin, instead of the pressure; needs a table `[units]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_k: Option<String>,
     /// Velocity along x.
-    #[serde(default = "zero")]
+    #[key(default = "0".into())]
     pub velocity_x: String,
     /// Velocity along y.
-    #[serde(default = "zero")]
+    #[key(default = "0".into())]
     pub velocity_y: String,
     /// Velocity along z.
-    #[serde(default = "zero")]
+    #[key(default = "0".into())]
     pub velocity_z: String,
     /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
-    #[serde(default)]
+    #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
-}
-
-fn zero() -> String {
-    "0".into()
 }
 
 /// Boundary rule that evaluates formulas.

@@ -3,7 +3,7 @@
 use crate::fields::GasUnits;
 use crate::fields::quantities::needs_units;
 use crate::units::Units;
-use nestar_deck::{Deck, DeckError};
+use nestar_deck::{Deck, DeckError, deck};
 use nestar_kernels::hydro::{
     DualEnergy, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, ShockCure,
 };
@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident => $target:ident: $($(#[$word_doc:meta])* $word:ident),+ $(,)?) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[serde(rename_all = "kebab-case")]
+        #[deck]
         pub enum $name {
             $($(#[$word_doc])* $word),+
         }
@@ -104,97 +103,70 @@ impl DualEnergyChoice {
 }
 
 /// Thresholds of the dual-energy formalism: where the internal energy is taken from its own equation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
+#[derive(Copy)]
 pub struct DualEnergyConfig {
     /// The separate internal energy is used if the thermal energy is less than this fraction of the kinetic energy.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[key(default = DualEnergy::default().kinetic, min = 0.0, max = 1.0)]
     pub kinetic: f64,
     /// It is also used if the thermal energy is less than this factor times `density * dv^2`, where dv is the largest
     /// velocity difference to a neighbouring cell.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[key(default = DualEnergy::default().gradient, min = 0.0, max = 1.0)]
     pub gradient: f64,
     /// It is not used in shocks: where the velocity difference over four cells is supersonic, and more than this
     /// fraction of it is between two of the cells.
-    #[schemars(range(min = 0.5, max = 1.0))]
+    #[key(default = DualEnergy::default().jump, min = 0.5, max = 1.0)]
     pub jump: f64,
 }
 
-impl Default for DualEnergyConfig {
-    fn default() -> Self {
-        let DualEnergy {
-            kinetic,
-            gradient,
-            jump,
-        } = DualEnergy::default();
-        Self {
-            kinetic,
-            gradient,
-            jump,
-        }
-    }
-}
-
 /// Gas dynamics.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct HydroConfig {
     /// Ratio of specific heats.
-    #[schemars(extend("exclusiveMinimum" = 1.0), range(max = 3.0))]
+    #[key(default = 5.0 / 3.0, above = 1.0, max = 3.0)]
     pub gamma: f64,
     /// Time integration.
+    #[key(default = SchemeWord::MusclHancock)]
     pub scheme: SchemeWord,
     /// Reconstruction of face states.
+    #[key(default = ReconstructionWord::Plm)]
     pub reconstruction: ReconstructionWord,
     /// Slope limiter; `ppm` with `muscl-hancock` has its own.
+    #[key(default = LimiterWord::MonotonizedCentral)]
     pub limiter: LimiterWord,
     /// Parameter of the minmod limiter, from 1 (most diffusive) to 2.
-    #[schemars(range(min = 1.0, max = 2.0))]
+    #[key(default = 1.5, min = 1.0, max = 2.0)]
     pub minmod_theta: f64,
     /// Riemann solver.
+    #[key(default = RiemannWord::Hllc)]
     pub riemann: RiemannWord,
     /// Flux through faces that are transverse to a shock. Without a cure, strong shocks along the mesh break up, unless
     /// `riemann` is `hlle`.
+    #[key(default = ShockCureWord::Hlle)]
     pub shock_cure: ShockCureWord,
     /// Names of passive scalars: letters, digits and `_`; at most 59 names.
+    #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1
     /// in every cell.
+    #[key(default = Vec::new())]
     pub scalar_sets: Vec<Vec<String>>,
     /// Scalars that are no mass fractions, such as an age or an entropy: amounts per mass of any value. All others are between 0 and 1 in
     /// initial states and inflows.
+    #[key(default = Vec::new())]
     pub quantities: Vec<String>,
     /// Mean molecular weight in units of the hydrogen mass, for temperatures in kelvin. Only with a table `[units]`;
     /// default: 0.6, ionised gas.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
     /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
     /// in the temperature of cold supersonic gas. `true`, or thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. Only with
     /// `muscl-hancock`.
+    #[key(default = DualEnergyChoice::Switch(false))]
     pub dual_energy: DualEnergyChoice,
     /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
+    #[key(default = false)]
     pub frozen: bool,
-}
-
-impl Default for HydroConfig {
-    fn default() -> Self {
-        Self {
-            gamma: 5.0 / 3.0,
-            scheme: SchemeWord::MusclHancock,
-            reconstruction: ReconstructionWord::Plm,
-            limiter: LimiterWord::MonotonizedCentral,
-            minmod_theta: 1.5,
-            riemann: RiemannWord::Hllc,
-            shock_cure: ShockCureWord::Hlle,
-            scalars: Vec::new(),
-            scalar_sets: Vec::new(),
-            quantities: Vec::new(),
-            mean_molecular_weight: None,
-            dual_energy: DualEnergyChoice::Switch(false),
-            frozen: false,
-        }
-    }
 }
 
 impl HydroConfig {

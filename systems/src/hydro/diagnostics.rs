@@ -1,14 +1,19 @@
-//! Diagnostics columns of gas with a temperature in kelvin.
+//! Diagnostics columns of gas with a temperature in kelvin, and the check that the hierarchy holds the energy that
+//! the initial state injects.
 
+use super::initial::{InitialFill, InitialGas, Injection, fill_patch};
 use crate::fields::quantities::{WITH_UNITS, vocabulary};
-use crate::fields::{Gas, GasModel};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use crate::register::Register;
+use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
-use nestar_engine::Engine;
-use nestar_engine::comm::Reduce;
-use nestar_engine::data::DerivedInputs;
+use nestar_engine::comm::{Ranks, Reduce};
 use nestar_engine::data::criteria::CellQuantity;
+use nestar_engine::data::{DerivedInputs, Element, Pool, Precision};
+use nestar_engine::mesh::Topology;
+use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::hydro::Conserved;
+use nestar_kernels::{CELLS, PATCH};
 use std::sync::Arc;
 
 /// Temperature in kelvin.
@@ -33,4 +38,67 @@ pub(super) fn register(sim: &mut Engine, model: &GasModel) {
             .column::<Gas, kelvins>(name, reduce, [])
             .unit("K");
     }
+}
+
+/// Checks the injected energy in leaf cells against the deck. Collective over all ranks.
+///
+/// # Errors
+/// The energy differs (the message has the remedy); another rank has failed.
+pub fn require_injection(world: &World) -> Result<(), Error> {
+    let Some(injection) = world.resource::<InitialGas>().0.injection() else {
+        return Ok(());
+    };
+    let precision = Pool::<Gas>::of(world).precision();
+    let own = in_precision!(precision, R => injected::<R>(world, &injection))?;
+    let all = world
+        .resource::<Ranks>()
+        .communicator()
+        .all_gather(&own.to_le_bytes())?;
+    let read = |bytes: &Vec<u8>| bytes.first_chunk().map_or(0.0, |b| f64::from_le_bytes(*b));
+    let found: f64 = all.iter().map(read).sum();
+    // each cell is rounded in single precision
+    let tolerance = match precision {
+        Precision::Single => 1e-6,
+        Precision::Double => 1e-10,
+    };
+    let (key, wanted) = (injection.key, injection.energy);
+    if (found - wanted).abs() <= tolerance * wanted {
+        return Ok(());
+    }
+    Err(Error::Setup(format!(
+        "{key}: the energy to be injected is {wanted:e}, but the cells of the injection region hold {found:e}; {}",
+        injection.remedy
+    )))
+}
+
+/// Returns the injected energy in the leaf cells of this rank.
+fn injected<R: Element>(world: &World, injection: &Injection) -> Result<f64, Error> {
+    let (topology, model) = (world.resource::<Topology>(), world.resource::<GasModel>());
+    let fill = InitialFill::new(world.resource::<InitialGas>(), model, topology);
+    let mut values = vec![R::lit(0.0); fill.row_length()];
+    let mut energy = 0.0;
+    for level in 0..=topology.finest() {
+        let volume = topology.domain.cell_volume(level);
+        let rows = topology.rows(level).iter();
+        for &row in rows.filter(|row| topology.is_leaf(**row)) {
+            let cells = cells_within(topology, level, row, injection);
+            if cells.is_empty() {
+                continue;
+            }
+            fill_patch(&fill, row, &mut values).map_err(Error::Setup)?;
+            let energies = &values[(GAS_COMPONENTS - 1) * CELLS..];
+            let sum: f64 = cells.iter().map(|&cell| energies[cell].to_f64()).sum();
+            energy += sum * volume;
+        }
+    }
+    Ok(energy)
+}
+
+/// Returns the cells of a patch whose centres lie in the injection region.
+fn cells_within(topology: &Topology, level: usize, row: u32, injection: &Injection) -> Vec<usize> {
+    let block = super::initial::block_of(topology, row, level);
+    let centre = |n: usize| block.centre([n % PATCH, n / PATCH % PATCH, n / (PATCH * PATCH)]);
+    (0..CELLS)
+        .filter(|&cell| (injection.within)(centre(cell)))
+        .collect()
 }

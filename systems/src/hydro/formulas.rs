@@ -3,51 +3,35 @@
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::quantities::needs_units;
 use crate::fields::{GAS_COMPONENTS, GasModel, PressureFormula};
-use nestar_deck::{Deck, DeckError, Formula};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use nestar_deck::{Deck, DeckError, Formula, deck};
 use std::collections::BTreeMap;
 
 /// Gas state by formulas of x, y, z and t: the table `[initial]`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct StateConfig {
     /// Gauss-Legendre points per axis and cell for the cell averages of the initial state; 1: the cell centre.
-    #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 4))]
+    #[key(default = 1, min = 1, max = 4)]
     pub samples: usize,
     /// Mass density, a formula of x, y, z, t and r (distance from the origin).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<String>,
     /// Number density per cubic centimetre, instead of the density; needs a table `[units]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number_density_cm3: Option<String>,
     /// Pressure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pressure: Option<String>,
     /// Temperature in kelvin, instead of the pressure; needs a table `[units]` (see `hydro.mean_molecular_weight`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_k: Option<String>,
     /// Velocity along x.
-    #[serde(default = "zero")]
+    #[key(default = "0".into())]
     pub velocity_x: String,
     /// Velocity along y.
-    #[serde(default = "zero")]
+    #[key(default = "0".into())]
     pub velocity_y: String,
     /// Velocity along z.
-    #[serde(default = "zero")]
+    #[key(default = "0".into())]
     pub velocity_z: String,
     /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
-    #[serde(default)]
+    #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
-}
-
-fn one() -> usize {
-    1
-}
-
-fn zero() -> String {
-    "0".into()
 }
 
 /// Variables of the formulas.

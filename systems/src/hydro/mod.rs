@@ -9,22 +9,24 @@ pub mod fallback;
 pub mod formulas;
 mod inflow_text;
 pub mod initial;
-pub mod injection;
 pub mod replay;
-mod scalar_sets;
 pub mod solver;
 pub mod systems;
 
-pub use config::HydroConfig;
-pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
-
 use crate::fields::quantities::{WITH_UNITS, derived_fields, vocabulary};
-use crate::fields::{Derived, Gas, GasDeclarations, GasModel, MassFlux};
+use crate::fields::{Derived, Gas, GasDeclarations, GasModel, MassFlux, SET_TOLERANCE};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
+use bevy_ecs::prelude::*;
+pub use config::HydroConfig;
 use device::GasDevice;
+pub use diagnostics::require_injection;
 use initial::Extremes;
-use nestar_engine::data::{Component, Correct, FieldSpec, Pool, Prolong, Restrict};
+pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
+use nestar_engine::data::{
+    Component, Correct, FieldSpec, Pool, Precision, Prolong, Restrict, Store,
+};
+use nestar_engine::mesh::Topology;
 use nestar_engine::step::RunFacts;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::mesh::prolong::SlopeLimiter;
@@ -74,7 +76,7 @@ impl Plugin for Hydro {
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
         sim.check_initial(initial::require_range);
-        sim.check_changed(scalar_sets::require_sets);
+        sim.check_changed(require_sets);
         if config.frozen {
             return Ok(());
         }
@@ -224,4 +226,53 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
         in_totals: true,
         ..FieldSpec::cells(&[])
     }
+}
+
+/// Number of patches that are checked together.
+const ROWS_AT_A_TIME: usize = 256;
+
+/// Checks that the fractions of each set sum to 1 to within round-off.
+///
+/// # Errors
+/// The fractions in a cell do not; a device fails.
+fn require_sets(world: &World) -> Result<(), Error> {
+    let topology = world.resource::<Topology>();
+    if world.resource::<GasModel>().sets.count() == 0 {
+        return Ok(());
+    }
+    let parts = (0..=topology.finest()).flat_map(|level| {
+        let parts = topology.rows(level).chunks(ROWS_AT_A_TIME);
+        parts.map(move |rows| (level, rows))
+    });
+    for (level, rows) in parts {
+        if let Some(why) = wrong(world, level, rows)? {
+            return Err(Error::Setup(format!(
+                "the state of the snapshot on level {level}, with hydro.scalar_sets, run.added and run.dropped applied: {why}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Describes the first invalid set in some patches of a level.
+fn wrong(world: &World, level: usize, rows: &[u32]) -> Result<Option<String>, Error> {
+    let (gas, model) = (Pool::<Gas>::of(world), world.resource::<GasModel>());
+    let tolerance = match gas.precision() {
+        Precision::Single => 1e3 * SET_TOLERANCE,
+        Precision::Double => SET_TOLERANCE,
+    };
+    let column = |c| gas.save(level, c, rows).map(|values| values.into_f64());
+    let density = column(0)?;
+    let first = model.first_scalar();
+    let components = first..first + model.scalars.len();
+    let scalars = components.map(column).collect::<Result<Vec<_>, _>>()?;
+    let mut cells = 0..density.len();
+    Ok(cells.find_map(|n| {
+        // flux corrections may leave slightly negative fractions
+        let fraction = |s: usize| match scalars[s][n] / density[n] {
+            trace if trace < 0.0 && trace > -tolerance => 0.0,
+            fraction => fraction,
+        };
+        model.invalid_set(tolerance, fraction)
+    }))
 }

@@ -1,15 +1,14 @@
 //! Defines the table `[mesh]` and its criteria `[[mesh.refine]]`.
 
 use crate::declare::PerLevel;
-use nestar_deck::{Deck, DeckError};
+use nestar_deck::{Deck, DeckError, deck};
 use nestar_engine::step::config::MeshSettings;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Slope limiter of the prolongation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum ProlongationWord {
     /// Smallest one-sided difference.
     Minmod,
@@ -115,34 +114,25 @@ fn filter() -> f64 {
 }
 
 /// The adaptive mesh.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct MeshConfig {
     /// Finest refinement level; 0: uniform grid.
-    #[schemars(range(min = 0, max = 12))]
+    #[key(default = 0, min = 0, max = 12)]
     pub max_level: u32,
     /// Number of steps of a level between two regrids: a number, or one per level.
+    #[key(default = PerLevel::Every(4))]
     #[schemars(extend("minimum" = 1))]
     pub regrid_interval: PerLevel<u32>,
     /// Width in cells of the buffer around a flagged cell that is refined too, 0 to 8: a number, or one per level.
+    #[key(default = PerLevel::Every(4))]
     #[schemars(extend("minimum" = 0, "maximum" = 8, "unit" = "cell"))]
     pub flag_buffer: PerLevel<u32>,
     /// Slope limiter of the prolongation.
+    #[key(default = ProlongationWord::MonotonizedCentral)]
     pub prolongation: ProlongationWord,
     /// Refinement criteria; a cell that meets any of them is refined.
+    #[key(default = Vec::new())]
     pub refine: Vec<Criterion>,
-}
-
-impl Default for MeshConfig {
-    fn default() -> Self {
-        Self {
-            max_level: 0,
-            regrid_interval: PerLevel::Every(4),
-            flag_buffer: PerLevel::Every(4),
-            prolongation: ProlongationWord::MonotonizedCentral,
-            refine: Vec::new(),
-        }
-    }
 }
 
 impl MeshConfig {

@@ -9,7 +9,6 @@ mod batch;
 mod fft;
 mod filter;
 mod roots;
-mod transpose;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,5 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
-mod bench;
-mod book;
 mod commands;
-mod deny;
 mod kernels;
 mod layers;
 mod python;
@@ -91,7 +88,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         "fmt" => steps::format(root),
         "words" => words::run(root),
         "layers" => layers::run(root),
-        "deny" => deny::deny(root),
+        "deny" => steps::deny(root),
         "clippy" => steps::clippy(root),
         "docs" => steps::docs(root),
         "kernels" => kernels::run(root),
@@ -102,8 +99,8 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
             }
             Err(why) => Outcome::Failed(why),
         },
-        "bench" => bench::bench(root),
-        "book" => book::book(root),
+        "bench" => steps::bench(root),
+        "book" => steps::book(root),
         "order" => steps::order(root),
         "template" => template::template(root),
         "restarts" => torture::campaign(root, "restarts", rest),

@@ -1,9 +1,10 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
+
 use crate::commands::{cargo, execute};
-use crate::{Outcome, deny, kernels, layers, python, ranks, words};
+use crate::{Outcome, kernels, layers, python, ranks, words};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Where the clippy configuration of product code lies: banned float methods.
 const NUMERICS_LINTS: &str = "tools/xtask/numerics";
@@ -17,7 +18,7 @@ pub fn check(root: &Path) -> Outcome {
         ("fmt", format),
         ("words", words::run),
         ("layers", layers::run),
-        ("deny", deny::deny),
+        ("deny", deny),
         ("clippy", clippy),
         ("docs", docs),
         ("kernels", kernels::run),
@@ -166,4 +167,100 @@ pub fn order(root: &Path) -> Outcome {
             "scenarios/sedov.toml",
         ],
     ))
+}
+
+/// Benchmark of the patch solver, by method and SIMD type.
+const PATCH: [&str; 6] = [
+    "run",
+    "--release",
+    "-p",
+    "nestar-kernels",
+    "--example",
+    "patch_speed",
+];
+/// Cases of `nestar bench`.
+const PROGRAM: [&str; 7] = [
+    "run",
+    "--quiet",
+    "--release",
+    "-p",
+    "nestar-cli",
+    "--",
+    "bench",
+];
+
+/// Runs the benchmark of the patch solver, and `nestar bench` with `--device auto`.
+pub fn bench(root: &Path) -> Outcome {
+    let outcomes = [&PATCH[..], &PROGRAM].map(|arguments| execute(cargo(root, arguments)));
+    let failed = outcomes
+        .into_iter()
+        .find(|outcome| matches!(outcome, Outcome::Failed(_)));
+    failed.unwrap_or(Outcome::Passed)
+}
+
+/// Builds the book into `target/book`. Installs mdBook from crates.io if it is missing.
+pub fn book(root: &Path) -> Outcome {
+    let mut version = Command::new("mdbook");
+    version.arg("--version");
+    if !provide(root, "mdbook", version) {
+        return Outcome::Failed(missing("mdbook"));
+    }
+    let mut command = Command::new("mdbook");
+    command.current_dir(root).args(["build", "docs"]);
+    execute(command)
+}
+
+/// Time limit of the installation.
+const LONGEST_INSTALL: Duration = Duration::from_mins(8);
+
+/// Runs cargo-deny, and installs it first if it is missing. Advisories are not checked, as their database is not on
+/// crates.io.
+pub fn deny(root: &Path) -> Outcome {
+    if !provide(root, "cargo-deny", cargo(root, &["deny", "--version"])) {
+        return Outcome::Skipped(missing("cargo-deny"));
+    }
+    execute(cargo(
+        root,
+        &[
+            "deny",
+            "--all-features",
+            "check",
+            "bans",
+            "licenses",
+            "sources",
+        ],
+    ))
+}
+
+/// Returns the message about a program that is missing.
+fn missing(program: &str) -> String {
+    format!(
+        "{program} is not installed and the installation failed; try `cargo install --locked {program}`"
+    )
+}
+
+/// Installs a program within the time limit unless the command `version` succeeds; returns `true` if it is installed.
+fn provide(root: &Path, program: &str, mut version: Command) -> bool {
+    let status = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if status.is_ok_and(|status| status.success()) {
+        return true;
+    }
+    println!("{program} is not installed; installing it takes minutes");
+    // a debug build compiles faster
+    let install = ["install", "--quiet", "--locked", "--debug", program];
+    let Ok(mut child) = cargo(root, &install).spawn() else {
+        return false;
+    };
+    let end = Instant::now() + LONGEST_INSTALL;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return status.success(),
+            Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(200)),
+            _ => break,
+        }
+    }
+    // it may have ended in the meantime
+    let _ = child.kill();
+    let _ = child.wait();
+    false
 }

@@ -8,7 +8,7 @@ use crate::exchange_plan::PeerRows;
 use crate::hierarchy::{ExchangePlans, propose_level, rebuild, root};
 use crate::tests::{Index, MAX_LEVEL, chance, change_on_one_rank, domain, root_of_one_rank};
 use crate::{Communicator as _, ThreadRank};
-use nestar_engine_mesh::topology::octet::Octet;
+use nestar_engine_mesh::topology::shared_hierarchy::Octet;
 use nestar_engine_mesh::{Changes, Domain, Topology};
 use nestar_kernels::mesh::COARSER;
 use std::collections::BTreeSet;
@@ -246,7 +246,7 @@ fn patches_that_do_not_fit_are_refused() {
     let places = [0, 8].map(|x| [0, 8].map(|y| [0, 8].map(|z| ([x, y, z], true))));
     let mut children = places.as_flattened().as_flattened().to_vec();
     let key = |origin: [i32; 3]| {
-        nestar_engine_mesh::hilbert::hilbert_key(origin.map(|i| i as u32 / 8), 2)
+        nestar_engine_mesh::partition::hilbert_key(origin.map(|i| i as u32 / 8), 2)
     };
     children.sort_by_key(|(origin, _)| key(*origin));
     assert!(outline.refine(&children).is_err());

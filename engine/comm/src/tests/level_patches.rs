@@ -4,9 +4,9 @@ use super::{change_on_one_rank, domain, root_of_one_rank};
 use crate::hierarchy::ExchangePlans;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::RunSystemOnce;
-use nestar_engine_data::new_patches::enter;
+use nestar_engine_data::patches::enter;
 use nestar_engine_data::{FaultBox, ParticleKinds, Patches, Stores};
-use nestar_engine_mesh::hilbert::{bits_for, hilbert_key};
+use nestar_engine_mesh::partition::{bits_for, hilbert_key};
 use nestar_engine_mesh::{
     Changes, Level, LevelClock, Levels, NewRows, PatchIndex, PatchRow, RefineRequests, Topology,
 };

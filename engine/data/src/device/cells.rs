@@ -2,12 +2,11 @@
 
 use super::DevicePool;
 use crate::cell_args::{CellJob, CellMap, CellMark, CellValue};
-use crate::criteria::CriteriaList;
+use crate::criteria::{CriteriaList, FAULT};
 use crate::field_spec::Element;
 use crate::function_inputs::{CellSource, InputList};
 use crate::in_precision;
 use crate::level::LevelView;
-use crate::list_text::FAULT;
 use crate::pool::{BankTime, CellLauncher, Field, Pool};
 use crate::quantities::{Placing, Structures};
 use crate::storage::Storage;

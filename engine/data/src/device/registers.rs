@@ -7,7 +7,7 @@ use nestar_device::{Address, Number};
 use nestar_engine_device::{
     Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, Module, ReusableBuffer,
 };
-use nestar_engine_mesh::faces::remote_faces;
+use nestar_engine_mesh::topology::links::remote_faces;
 use nestar_engine_mesh::{LevelClock, Topology};
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};

@@ -5,10 +5,10 @@
 
 use super::cells::{LaunchOptions, Skeleton};
 use crate::cell_args::CellJob;
-use crate::cell_totals::CellTotals;
 use crate::in_precision;
 use crate::iterate::{CellSubcycle, StoppedCell, StoppedCells, carried_and_summed};
 use crate::pool::{CellLauncher, Field};
+use crate::reduce::CellTotals;
 use nestar_device::{Address, Number, Real};
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Buffer, DeviceError, DeviceSpan};

@@ -6,6 +6,7 @@ use crate::formula::{Curve, Extrapolation, integrals, is_free_name, is_name, mon
 use crate::schema::TableSchema;
 use crate::table_file::TableFile;
 use crate::tree::DeckNode;
+use nestar_deck_macro::deck;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,22 +39,18 @@ pub enum TabulatedNumbers {
 }
 
 /// Method that computes slopes from the numbers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum Interpolation {
     /// Monotone between points: no overshoot (Fritsch & Butland 1984).
-    #[default]
     Monotone,
     /// Cubic spline: continuous second derivative.
     Spline,
 }
 
 /// How a function continues below its first point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum ExtrapolationBelow {
     /// Undefined: the run stops with an error that has the position.
-    #[default]
     Refuse,
     /// Constant: the first number.
     Constant,
@@ -65,11 +62,9 @@ pub enum ExtrapolationBelow {
 }
 
 /// How a function continues above its last point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum ExtrapolationAbove {
     /// Undefined: the run stops with an error that has the position.
-    #[default]
     Refuse,
     /// Constant: the last number.
     Constant,
@@ -81,31 +76,28 @@ pub enum ExtrapolationAbove {
 }
 
 /// A tabulated function of one argument with piecewise cubic interpolation and continuous slope.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct TableConfig {
     /// Text file with columns of numbers, relative to the deck; without a file, `x` and `y` are lists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Points x in ascending order.
     pub x: TabulatedNumbers,
     /// Values at the points, such as `potential` or `G*mass/radius^2`.
     pub y: TabulatedNumbers,
     /// Slopes at the points; computed from the values if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope: Option<TabulatedNumbers>,
     /// Method that computes slopes from the values.
-    #[serde(default)]
+    #[key(default = Interpolation::Monotone)]
     pub interpolation: Interpolation,
     /// If `true`, the function is the integral of the values over x: 0 at
     /// the first point, or at infinity if `above` is "kepler".
-    #[serde(default)]
+    #[key(default = false)]
     pub integral: bool,
     /// How the function continues below the first point.
-    #[serde(default)]
+    #[key(default = ExtrapolationBelow::Refuse)]
     pub below: ExtrapolationBelow,
     /// How the function continues above the last point.
-    #[serde(default)]
+    #[key(default = ExtrapolationAbove::Refuse)]
     pub above: ExtrapolationAbove,
 }
 

@@ -4,7 +4,7 @@ use nestar_device::Item;
 use std::fmt::Write as _;
 
 use super::Formula;
-use super::math;
+use super::program;
 use super::program::{FormulaProgram, Op};
 
 /// A formula as a C++ function for the device.
@@ -104,25 +104,25 @@ impl DeviceTextWriter<'_> {
 /// Returns the function that computes an operation, if it needs one.
 fn function(op: Op) -> Option<&'static Item> {
     Some(match op {
-        Op::Sign => math::sign::ITEM,
-        Op::Modulo => math::modulo::ITEM,
-        Op::Min => math::least::ITEM,
-        Op::Max => math::greatest::ITEM,
-        Op::Exp => math::exp::ITEM,
-        Op::Ln => math::ln::ITEM,
-        Op::Log10 => math::log10::ITEM,
-        Op::Sin => math::sin::ITEM,
-        Op::Cos => math::cos::ITEM,
-        Op::Tan => math::tan::ITEM,
-        Op::Asin => math::asin::ITEM,
-        Op::Acos => math::acos::ITEM,
-        Op::Atan => math::atan::ITEM,
-        Op::Atan2 => math::angle::ITEM,
-        Op::Sinh => math::sinh::ITEM,
-        Op::Cosh => math::cosh::ITEM,
-        Op::Tanh => math::tanh::ITEM,
-        Op::Erf => math::erf::ITEM,
-        Op::Power => math::pow::ITEM,
+        Op::Sign => program::sign::ITEM,
+        Op::Modulo => program::modulo::ITEM,
+        Op::Min => program::least::ITEM,
+        Op::Max => program::greatest::ITEM,
+        Op::Exp => program::exp::ITEM,
+        Op::Ln => program::ln::ITEM,
+        Op::Log10 => program::log10::ITEM,
+        Op::Sin => program::sin::ITEM,
+        Op::Cos => program::cos::ITEM,
+        Op::Tan => program::tan::ITEM,
+        Op::Asin => program::asin::ITEM,
+        Op::Acos => program::acos::ITEM,
+        Op::Atan => program::atan::ITEM,
+        Op::Atan2 => program::angle::ITEM,
+        Op::Sinh => program::sinh::ITEM,
+        Op::Cosh => program::cosh::ITEM,
+        Op::Tanh => program::tanh::ITEM,
+        Op::Erf => program::erf::ITEM,
+        Op::Power => program::pow::ITEM,
         _ => return None,
     })
 }

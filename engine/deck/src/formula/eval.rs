@@ -1,7 +1,7 @@
 //! Stack machine that evaluates formulas at one point or at blocks of points, with the same bits.
 
 use super::Formula;
-use super::math;
+use super::program;
 use super::program::{DEPTH, FormulaProgram, Op};
 
 /// Points per block: long enough to hide the dispatch, short enough to keep the stack in the L1 cache.
@@ -144,11 +144,11 @@ impl<const N: usize> ValueStack<N> {
             Op::Constant(_) | Op::Variable(_) | Op::Curve(_) => {}
             // same bits as `power_integer`, without its loop
             Op::PowerInteger(2) => self.one(|a| a * a),
-            Op::PowerInteger(exponent) => self.one(|a| math::power_integer(a, exponent)),
+            Op::PowerInteger(exponent) => self.one(|a| program::power_integer(a, exponent)),
             Op::Negate => self.one(|a| -a),
             Op::Not => self.one(|a| if a == 0.0 { 1.0 } else { 0.0 }),
             Op::Abs => self.one(f64::abs),
-            Op::Sign => self.one(math::sign),
+            Op::Sign => self.one(program::sign),
             Op::Step => self.one(|a| if a >= 0.0 { 1.0 } else { 0.0 }),
             Op::Floor => self.one(f64::floor),
             Op::Ceil => self.one(f64::ceil),
@@ -157,9 +157,9 @@ impl<const N: usize> ValueStack<N> {
             Op::Subtract => self.two(|a, b| a - b),
             Op::Multiply => self.two(|a, b| a * b),
             Op::Divide => self.two(|a, b| a / b),
-            Op::Modulo => self.two(math::modulo),
-            Op::Min => self.two(math::least),
-            Op::Max => self.two(math::greatest),
+            Op::Modulo => self.two(program::modulo),
+            Op::Min => self.two(program::least),
+            Op::Max => self.two(program::greatest),
             Op::Less => self.compare(|a, b| a < b),
             Op::LessEqual => self.compare(|a, b| a <= b),
             Op::Greater => self.compare(|a, b| a > b),
@@ -176,21 +176,21 @@ impl<const N: usize> ValueStack<N> {
     /// Runs a function of `math`.
     fn transcendental(&mut self, op: Op) {
         match op {
-            Op::Exp => self.one(math::exp),
-            Op::Ln => self.one(math::ln),
-            Op::Log10 => self.one(math::log10),
-            Op::Sin => self.one(math::sin),
-            Op::Cos => self.one(math::cos),
-            Op::Tan => self.one(math::tan),
-            Op::Asin => self.one(math::asin),
-            Op::Acos => self.one(math::acos),
-            Op::Atan => self.one(math::atan),
-            Op::Sinh => self.one(math::sinh),
-            Op::Cosh => self.one(math::cosh),
-            Op::Tanh => self.one(math::tanh),
-            Op::Erf => self.one(math::erf),
-            Op::Atan2 => self.two(math::angle),
-            Op::Power => self.two(math::pow),
+            Op::Exp => self.one(program::exp),
+            Op::Ln => self.one(program::ln),
+            Op::Log10 => self.one(program::log10),
+            Op::Sin => self.one(program::sin),
+            Op::Cos => self.one(program::cos),
+            Op::Tan => self.one(program::tan),
+            Op::Asin => self.one(program::asin),
+            Op::Acos => self.one(program::acos),
+            Op::Atan => self.one(program::atan),
+            Op::Sinh => self.one(program::sinh),
+            Op::Cosh => self.one(program::cosh),
+            Op::Tanh => self.one(program::tanh),
+            Op::Erf => self.one(program::erf),
+            Op::Atan2 => self.two(program::angle),
+            Op::Power => self.two(program::pow),
             _ => {}
         }
     }

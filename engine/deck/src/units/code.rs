@@ -1,7 +1,8 @@
 //! Code units: the table `[units]`, and length, mass and time derived from three given units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
-use super::words::{NEWTON, WORDS, Word, kind, quantity};
+use super::{NEWTON, WORDS, Word, kind, quantity};
+use nestar_deck_macro::deck;
 use nestar_device::math::pow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,8 +21,7 @@ pub enum Size {
 /// word (cm m km Rsun au pc kpc Mpc, g kg mH m_p Msun, s yr kyr Myr Gyr), or a combination: "10 kpc", "km/s", "mH/cm3". A deck without this
 /// table is dimensionless. With it, all numbers and formulas may use the words and the constants G, k_B, m_H, m_p and c in code units:
 /// `left_edge = ["-5*kpc", …]`, `velocity_x = "200*km/s"`. A name in `[constants]` takes precedence.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct UnitsConfig {
     /// Unit of length.
     pub length: Option<Size>,
@@ -34,16 +34,16 @@ pub struct UnitsConfig {
     /// Unit of density, such as "mH/cm3" or "Msun/pc3".
     pub density: Option<Size>,
     /// Value of Newton's constant in code units, such as 1.
-    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    #[key(above = 0.0)]
     pub gravity: Option<f64>,
     /// Unit of length in cm, equivalent to `length`; 1 if only others of these three keys are given.
-    #[schemars(extend("unit" = "cm", "exclusiveMinimum" = 0.0))]
+    #[key(unit = "cm", above = 0.0)]
     pub length_cgs: Option<f64>,
     /// Unit of mass in g, equivalent to `mass`.
-    #[schemars(extend("unit" = "g", "exclusiveMinimum" = 0.0))]
+    #[key(unit = "g", above = 0.0)]
     pub mass_cgs: Option<f64>,
     /// Unit of time in s, equivalent to `time`.
-    #[schemars(extend("unit" = "s", "exclusiveMinimum" = 0.0))]
+    #[key(unit = "s", above = 0.0)]
     pub time_cgs: Option<f64>,
     /// Name of the unit system; by default composed of the given units.
     pub name: Option<String>,

@@ -1,7 +1,7 @@
 //! Restart of fields: values from the snapshot, or from the deck for added components.
 
 use crate::restart::compatibility::{COORDINATES, Fit, InitialValue};
-use crate::snapshot::offsets::PatchOffsets;
+use crate::snapshot::PatchOffsets;
 use nestar_deck::Formula;
 use nestar_engine_data::{RowShape, StoreRef, Stores};
 use nestar_engine_mesh::{Domain, Topology};

@@ -1,6 +1,6 @@
 //! Restart of particles: each rank reads those of its own patches.
 
-use crate::snapshot::offsets::PatchOffsets;
+use crate::snapshot::PatchOffsets;
 use nestar_engine_data::{ParticleColumn, ParticleKinds, ParticleSet, ParticleSetRef};
 use nestar_engine_mesh::{Topology, parallel};
 use nestar_engine_step::{Engine, Error};

@@ -2,8 +2,8 @@
 
 use crate::diagnostics::Diagnostics;
 use crate::restart_state::state;
+use crate::snapshot::PatchOffsets;
 use crate::snapshot::derived::DerivedArrays;
-use crate::snapshot::offsets::PatchOffsets;
 use nestar_deck::{CodeUnits, Formula};
 use nestar_engine_data::{Component, DerivedField, FieldSpec, ParticleColumn, StoreRef};
 use nestar_engine_mesh::{Levels, Topology};

@@ -3,8 +3,7 @@
 //! theirs.
 
 use crate::snapshot::headers;
-use crate::snapshot::offsets::PatchOffsets;
-use crate::snapshot::snapshot_error;
+use crate::snapshot::{PatchOffsets, snapshot_error};
 use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
 use nestar_engine_comm::{Message, Ranks, RanksError};

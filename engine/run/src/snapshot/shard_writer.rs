@@ -5,8 +5,8 @@
 //! The messages are smaller than one shard of each array.
 
 use crate::snapshot::derived::DerivedArrays;
-use crate::snapshot::offsets::{PatchOffsets, ShardRange};
 use crate::snapshot::particles::ParticleShards;
+use crate::snapshot::{PatchOffsets, ShardRange};
 use crate::snapshot::{SnapshotSink, particle_count_names, snapshot_error, structure};
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{Message, Ranks, RanksError};

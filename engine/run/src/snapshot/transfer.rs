@@ -3,7 +3,7 @@
 //! transferred shard by shard. Transfers use page-locked host memory and overlap with the processing of
 //! earlier shards.
 
-use crate::snapshot::offsets::ShardRange;
+use crate::snapshot::ShardRange;
 use crate::snapshot::{SnapshotSink, buffer_limit, structure};
 use bevy_ecs::prelude::World;
 use nestar_engine_data::{DevicePieces, Piece, Precision, RowShape, StoreRef, Stores};

@@ -6,7 +6,6 @@ use super::hierarchy::HierarchyState;
 use crate::config::OutOfMemory;
 use crate::{Error, Phase, StepLimits, memory, regrid};
 use bevy_ecs::prelude::*;
-use nestar_engine_comm::nesting;
 use nestar_engine_data::{FaultBox, InitialEstimate, Stores};
 use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::{Changes, NewRows, Topology};
@@ -156,7 +155,7 @@ impl<T: FnMut(usize)> HierarchyState for PreviewBuilder<T> {
         });
         let changes = match sim.settings.run.out_of_memory {
             OutOfMemory::Stop => {
-                let mut changes = nesting::decide(world, level)?;
+                let mut changes = nestar_engine_comm::regrid::decide(world, level)?;
                 refines_only(&mut changes);
                 (!changes.refine.is_empty()).then_some(changes)
             }

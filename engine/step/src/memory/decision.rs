@@ -1,8 +1,10 @@
 //! Collective decisions about patches that do not fit into memory.
 
-use super::available::{available, host_limit, limit};
-use super::demand::{RegridDemand, field_bytes, needed, rows_per_rank, total_rows};
-use super::particles::{consumers, particle_bytes, pending_particle_bytes};
+use super::demand::{
+    RegridDemand, consumers, field_bytes, needed, particle_bytes, pending_particle_bytes,
+    rows_per_rank, total_rows,
+};
+use super::machine::{available, host_limit, limit};
 use super::{FIELDS, LimitSource, MemoryGuard, MemoryLimit, Shortage};
 use crate::Settings;
 use crate::config::OutOfMemory;

@@ -3,15 +3,15 @@
 
 pub mod machine;
 
-mod available;
 mod decision;
 mod demand;
-mod particles;
 
-pub use available::{MemorySharers, headroom};
 pub use decision::{MemoryDecision, limit_to_memory, shortage};
-pub use demand::{RegridDemand, field_bytes, needed, needed_per_rank};
-pub use particles::{ParticleDemand, StoredParticles, particle_demand};
+pub use demand::{
+    ParticleDemand, RegridDemand, StoredParticles, field_bytes, needed, needed_per_rank,
+    particle_demand,
+};
+pub use machine::{MemorySharers, headroom};
 
 use bevy_ecs::prelude::*;
 use nestar_engine_device::format_bytes;

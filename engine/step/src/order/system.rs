@@ -1,19 +1,19 @@
-//! A registered system: what it accesses, and what its plugin states about its order.
+//! A registered system: its name, what it accesses and requires, what its plugin states about its order, and its
+//! description.
 
 use super::{OrderNode, SystemNamed};
 use crate::access::FieldAccess;
-use crate::resources::Resources;
 use crate::{Error, Phase};
 use bevy_ecs::component::{ComponentId, IS_RESOURCE};
 use bevy_ecs::prelude::*;
-use bevy_ecs::schedule::InternedSystemSet;
+use bevy_ecs::schedule::{ApplyDeferred, InternedSystemSet};
 use bevy_ecs::system::{
-    BoxedSystem, IntoSystem, IsFunctionSystem, PipeSystem, System, SystemAccess, SystemParam,
-    SystemParamItem,
+    BoxedSystem, IntoSystem, IsFunctionSystem, PipeSystem, ScheduleSystem, System, SystemAccess,
+    SystemParam, SystemParamItem,
 };
 use nestar_engine_comm::Halos;
-use nestar_engine_data::{FaultBox, Field};
-use std::any::Any;
+use nestar_engine_data::{FaultBox, Field, Stores};
+use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -268,5 +268,170 @@ impl SystemOptions<'_> {
         );
         of_field.into_iter().for_each(|d| change(d));
         self
+    }
+}
+
+/// Describes a system in the order of a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemSummary {
+    /// Name of its set; `None` if it was added to the schedule directly.
+    pub set: Option<String>,
+    /// Name, without the modules of its function.
+    pub name: String,
+    /// Fields that it accesses, in the order of its signature.
+    pub fields: Vec<FieldUse>,
+}
+
+/// Describes the access of a system to a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldUse {
+    /// Name of the field.
+    pub field: &'static str,
+    /// `true` if the system may change the field.
+    pub writes: bool,
+    /// Number of halo layers that it reads; the halo is exchanged before or in the system if it is stale.
+    pub layers: usize,
+    /// `true` if the field holds intermediate values of one method.
+    pub working: bool,
+}
+
+impl SystemSummary {
+    /// Describes a registered system.
+    pub(super) fn of(added: &RegisteredSystem, world: &World) -> Self {
+        let stores = world.resource::<Stores>().all();
+        let is_working = |field: &str| {
+            let mut named = stores.iter().filter(|store| store.name == field);
+            named.any(|store| store.of(world).spec().working)
+        };
+        let fields = added.declared.iter().map(|access| FieldUse {
+            field: access.field,
+            writes: access.writes,
+            layers: access.depth.load(Relaxed),
+            working: is_working(access.field),
+        });
+        Self {
+            set: Some(format!("{:?}", added.set)),
+            name: short_name(&added.name),
+            fields: fields.collect(),
+        }
+    }
+}
+
+/// Returns `true` if `system` only applies commands, which bevy inserts.
+pub(super) fn is_synchronisation(system: &ScheduleSystem) -> bool {
+    system.system_type() == TypeId::of::<ApplyDeferred>()
+}
+
+/// Returns the name of a system without modules: `restrict<Dye>` for `nestar_engine::data::operators::restrict<…::Dye>`. A closure is
+/// named after the enclosing function or plugin.
+pub fn short_name(name: &str) -> String {
+    if let Some((closure, number)) = name.rsplit_once(" (")
+        && closure.ends_with("{{closure}}")
+    {
+        return format!("{} ({number}", short_name(closure));
+    }
+    let text = without_modules(name);
+    let Some(function) = text.strip_suffix("::{{closure}}") else {
+        return text;
+    };
+    let plugin = function.strip_prefix('<');
+    match plugin.and_then(|text| text.strip_suffix(" as Plugin>::build")) {
+        Some(plugin) => format!("closure of the plugin {plugin}"),
+        None => format!("closure of {function}"),
+    }
+}
+
+fn without_modules(name: &str) -> String {
+    let mut text = String::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':' | '{' | '}');
+        let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
+        let (path, behind) = rest.split_at(end);
+        text.push_str(last_names(path));
+        let next = behind.find(is_path).unwrap_or(behind.len());
+        text.push_str(&behind[..next]);
+        rest = &behind[next..];
+    }
+    text
+}
+
+fn last_names(path: &str) -> &str {
+    // the part after a type in brackets, as in `<Drag as Plugin>::build`
+    if path.starts_with("::") {
+        return path;
+    }
+    let without_closures = path.trim_end_matches("::{{closure}}");
+    without_closures
+        .rfind("::")
+        .map_or(path, |at| &path[at + 2..])
+}
+
+/// Lists the resources that a system uses.
+pub(super) struct Resources {
+    ids: Vec<ComponentId>,
+    /// Type names of the system's parameters.
+    parameters: &'static str,
+}
+
+impl Resources {
+    /// Collects the resources of a system; `parameters` is the type name of its bevy marker, which names its parameters.
+    pub fn of(access: &SystemAccess, parameters: &'static str) -> Self {
+        let all = match access {
+            // written resources count as read
+            SystemAccess::Shared(access) => access.combined_access().reads().as_finite_set(),
+            _ => None,
+        };
+        Self {
+            ids: all.map_or(Vec::new(), |all| all.iter().collect()),
+            parameters,
+        }
+    }
+
+    /// Returns the type name of a required resource that is missing.
+    pub fn missing(&self, world: &World) -> Option<String> {
+        let absent = |id: &&ComponentId| !world.contains_resource_by_id(**id);
+        let absent = self.ids.iter().filter(absent);
+        let mut names = absent.filter_map(|id| world.components().get_name(*id));
+        names.find_map(|name| {
+            let name = name.to_string();
+            demands(self.parameters, &name).then_some(name)
+        })
+    }
+}
+
+/// Returns `true` if the resource `name` is a parameter that is not wrapped in `Option`.
+fn demands(parameters: &str, name: &str) -> bool {
+    let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
+    let resource = format!("{name}>");
+    parameters.match_indices(&resource).any(|(at, _)| {
+        let before = parameters[..at].trim_end_matches("'_, ");
+        let mut kinds = ["Res<", "ResMut<"].into_iter();
+        let path = kinds.find_map(|kind| before.strip_suffix(kind));
+        path.is_some_and(|path| !path.trim_end_matches(is_path).ends_with("Option<"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::order::system::short_name;
+
+    #[test]
+    fn names_of_types_lose_their_modules() {
+        assert_eq!(
+            short_name("nestar_engine::data::operations::restrict<nestar_systems::fields::Gas>"),
+            "restrict<Gas>"
+        );
+        assert_eq!(
+            short_name("<drag::Drag as nestar_engine::step::Plugin>::build::{{closure}}"),
+            "closure of the plugin Drag"
+        );
+        assert_eq!(short_name("a::b::main::{{closure}}"), "closure of main");
+        assert_eq!(
+            short_name("a::main::{{closure}} (2)"),
+            "closure of main (2)"
+        );
+        assert_eq!(short_name("split source heat"), "split source heat");
+        assert_eq!(short_name("fluid"), "fluid");
     }
 }

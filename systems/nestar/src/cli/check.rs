@@ -215,7 +215,7 @@ fn hierarchy(sim: &engine::Engine) -> String {
     let mut text = format!(
         "initial hierarchy: {} per patch for all fields and banks, {} precision\n\nlevel   patches        cells      memory\n",
         memory::format_bytes(patch),
-        format!("{:?}", sim.precision()).to_lowercase()
+        sim.precision()
     );
     let mut row = |name: &str, patches: usize| {
         // writing to a string cannot fail

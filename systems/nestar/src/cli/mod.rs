@@ -3,7 +3,6 @@
 mod bench;
 mod check;
 mod estimate;
-mod heap;
 mod list;
 mod memory;
 mod new;
@@ -26,7 +25,7 @@ use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_plot::PlotError;
 use std::io::{self, Write as _};
 use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -189,8 +188,8 @@ impl From<PlotError> for CommandError {
 /// }
 /// ```
 pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
-    heap::retain_freed_memory();
-    heap::end_without_memory_for_threads();
+    memory::retain_freed_memory();
+    memory::end_without_memory_for_threads();
     let app = configure(App::default());
     let command = parsed(&app);
     // without it, a write over the limit kills the program instead of failing with a message
@@ -276,6 +275,21 @@ fn print(text: &str) -> Result<(), CommandError> {
         }
         _ => Ok(()),
     }
+}
+
+/// Returns `true` for `-`, the path of the standard output.
+fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Writes `results` as JSON to the file `path`, or prints them.
+fn write_json(path: &Path, results: &serde_json::Value) -> Result<(), CommandError> {
+    let text = format!("{results:#}\n");
+    if is_standard_output(path) {
+        return print(&text);
+    }
+    std::fs::write(path, text)
+        .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
 /// Returns a function that prints progress at limited intervals.

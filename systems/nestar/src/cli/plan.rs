@@ -1,22 +1,24 @@
 //! `nestar plan`: predicts a run on many ranks by building their parts on one.
 
 mod json;
-mod particles;
 mod text;
 
 use super::estimate::steps_in_a_root_step;
 use super::{
-    CommandError, DeckArgs, FAILED, INVALID_INPUT, number, patches_found, positive, print,
-    snapshot, throttled,
+    CommandError, DeckArgs, FAILED, INVALID_INPUT, is_standard_output, number, patches_found,
+    positive, print, snapshot, throttled, write_json,
 };
 use clap::Args;
+use nestar::engine::Engine;
 use nestar::engine::comm::estimate::{
     DataSizes, MachineModel, PartitionEstimate, RootStep, TreeOutline,
 };
+use nestar::engine::data::{ParticleKinds, ParticleSet};
 use nestar::engine::mesh::Topology;
-use nestar::engine::{self, step::memory};
+use nestar::engine::step::memory;
+use nestar::engine::step::memory::{StoredParticles, particle_demand};
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
-use nestar::{App, Simulation};
+use nestar::{App, Simulation, engine};
 use std::path::PathBuf;
 
 /// Maximum number of ranks.
@@ -78,7 +80,7 @@ struct PlanInput {
     root_step: RootStep,
     /// Origin of the numbers of steps, for messages.
     steps_from: &'static str,
-    particles: particles::ParticleForecast,
+    particles: ParticleForecast,
 }
 
 impl PlanInput {
@@ -99,20 +101,13 @@ pub fn plan(app: &App, arguments: &PlanArgs) -> Result<(), CommandError> {
         estimate.with_root_step(subject.root_step.clone())
     };
     let estimates: Vec<PartitionEstimate> = arguments.ranks.iter().map(estimate).collect();
-    let json = arguments.json.as_ref();
-    let quiet = json.is_some_and(|path| path.as_os_str() == "-");
-    if !quiet {
+    if !arguments.json.as_deref().is_some_and(is_standard_output) {
         print(&text::report(&subject, &estimates))?;
     }
-    let Some(path) = json else {
-        return Ok(());
-    };
-    let text = format!("{:#}\n", json::document(app, &subject, &estimates));
-    if quiet {
-        return print(&text);
+    match &arguments.json {
+        Some(path) => write_json(path, &json::document(app, &subject, &estimates)),
+        None => Ok(()),
     }
-    std::fs::write(path, text)
-        .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
 fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
@@ -136,8 +131,8 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
         }
     };
     let particles = match &arguments.snapshot {
-        None => particles::expected(sim.engine(), &mut outline),
-        Some(path) => particles::stored(sim.engine(), &snapshot::open(path)?, &mut outline)?,
+        None => expected_particles(sim.engine(), &mut outline),
+        Some(path) => stored_particles(sim.engine(), &snapshot::open(path)?, &mut outline)?,
     };
     let patches = (0..outline.levels()).map(|level| outline.patches(level));
     let patches: Vec<usize> = patches.collect();
@@ -227,4 +222,109 @@ fn stored(sim: &engine::Engine, snapshot: &Snapshot) -> Result<TreeOutline, Comm
 
 fn not_negative(text: &str) -> Result<f64, String> {
     number(text, |value| value >= 0.0, "at least 0")
+}
+
+/// Maximum number of sampled positions.
+const MAX_SAMPLED: u64 = 1 << 16;
+
+/// Particles found for a prediction.
+#[derive(Default)]
+struct ParticleForecast {
+    /// Average bytes per particle.
+    pub bytes: f64,
+    /// Description, one line per kind.
+    pub lines: Vec<String>,
+}
+
+/// Adds the initial particles of a run to the patches of `outline`.
+fn expected_particles(sim: &Engine, outline: &mut TreeOutline) -> ParticleForecast {
+    let domain = sim.world.resource::<Topology>().domain;
+    put(sim, outline, |outline, particles, count| {
+        let sampled = MAX_SAMPLED.min(count);
+        let Some(positions) = particles.initial_positions(&domain, sampled) else {
+            outline.add_positions(particles.weight(), count, None);
+            return Ok("distributed evenly over the patches of the finest level".into());
+        };
+        // some identities have no particle
+        let existing =
+            (u128::from(count) * positions.len() as u128 / u128::from(sampled.max(1))) as u64;
+        if !positions.is_empty() {
+            outline.add_positions(particles.weight(), existing, Some(&positions));
+        }
+        Ok(match sampled < count {
+            true => format!("located by a sample of {sampled} initial positions"),
+            false => "located by their initial positions".into(),
+        })
+    })
+    .unwrap_or_default()
+}
+
+/// Adds the particles of a snapshot to the patches of its hierarchy `outline`.
+fn stored_particles(
+    sim: &mut Engine,
+    snapshot: &Snapshot,
+    outline: &mut TreeOutline,
+) -> Result<ParticleForecast, CommandError> {
+    let counts = snapshot
+        .particles()
+        .map(|group| (group.path.clone(), group.count));
+    sim.world.insert_resource(StoredParticles(counts.collect()));
+    let kinds = sim.world.resource::<ParticleKinds>().all();
+    put(sim, outline, |outline, particles, _| {
+        let kind = kinds.iter().find(|kind| kind.name == particles.name());
+        let path = kind.map_or("", |kind| &*kind.path);
+        let Some(header) = snapshot.particles().find(|header| header.path == path) else {
+            return Ok("not in the snapshot".into());
+        };
+        let read = |(level, patches): (u8, u64)| match snapshot.read_patches(
+            level,
+            &header.counts(),
+            0..patches,
+        )? {
+            Values::U32(counts) => Ok(counts),
+            _ => Err(CommandError::new(
+                FAILED,
+                format!("{path}: the counts have a wrong type"),
+            )),
+        };
+        let levels = snapshot.levels().map(|level| (level.level, level.patches));
+        let counts: Vec<Vec<u32>> = levels.map(read).collect::<Result<_, _>>()?;
+        let added = outline.add_counts(particles.weight(), &counts);
+        added.map_err(|why| CommandError::new(FAILED, format!("{path}: {why}")))?;
+        Ok("located as in the snapshot".into())
+    })
+}
+
+/// Adds the particles of each kind by `place`, which returns a description of their location.
+fn put(
+    sim: &Engine,
+    outline: &mut TreeOutline,
+    mut place: impl FnMut(&mut TreeOutline, &dyn ParticleSet, u64) -> Result<String, CommandError>,
+) -> Result<ParticleForecast, CommandError> {
+    let patches = (0..outline.levels()).map(|level| outline.patches(level));
+    let demands = particle_demand(&sim.world, patches.sum(), 1);
+    let mut lines = Vec::new();
+    let kinds = sim.world.resource::<ParticleKinds>().all();
+    for demand in &demands {
+        let Some(kind) = kinds.iter().find(|kind| kind.path == demand.path) else {
+            continue;
+        };
+        let particles = kind.of(&sim.world);
+        let at = place(outline, particles, demand.count)?;
+        lines.push(format!(
+            "{}: at most {} particles, each with the work of {} cells, {at}",
+            demand.path,
+            demand.count,
+            particles.weight()
+        ));
+    }
+    let sum = |of: fn(&(u64, u64)) -> u64| {
+        demands
+            .iter()
+            .map(|d| of(&(d.count, d.bytes)) as f64)
+            .sum::<f64>()
+    };
+    let (count, bytes) = (sum(|d| d.0), sum(|d| d.1));
+    let bytes = if count > 0.0 { bytes / count } else { 0.0 };
+    Ok(ParticleForecast { bytes, lines })
 }

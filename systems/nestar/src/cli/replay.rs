@@ -49,8 +49,7 @@ fn replay_cell(app: &App, arguments: &ReplayArgs) -> Result<(), CommandError> {
     let name = arguments.capture.file_name().unwrap_or_default();
     let name = Path::new(&case.folder).join(name);
     let mut deck = Deck::parse(&name.display().to_string(), &case.deck)?;
-    let precision = format!("{:?}", case.precision).to_lowercase();
-    deck.set(&format!("run.precision={precision}"))?;
+    deck.set(&format!("run.precision={}", case.precision))?;
     deck.set("run.device=cpu")?;
     for change in &arguments.overrides {
         deck.set(change)?;
@@ -87,7 +86,7 @@ fn calls_text(case: &CellCase, calls: &[CellCallResult]) -> String {
         case.field,
         case.time,
         case.dt,
-        format!("{:?}", case.precision).to_lowercase(),
+        case.precision,
         case.calls,
         "",
         "work"
@@ -157,7 +156,6 @@ fn head(capture: &Capture, dt: f64) -> String {
         layers,
         ..
     } = capture;
-    let precision = format!("{precision:?}").to_lowercase();
     format!(
         "{why}\n\n\
          cell {cell:?} of patch {patch:?} on level {level}: step of `{field}` from t = {time} with dt = {dt:e}, {precision} \

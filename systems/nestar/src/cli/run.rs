@@ -168,7 +168,7 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
             "device: {}, threads: {}, precision: {}",
             describe_device(compute),
             rayon::current_num_threads(),
-            format!("{:?}", sim.precision()).to_lowercase()
+            sim.precision()
         ),
         format!(
             "memory: {} for the fields of the root grid ({} patches), {} per additional patch",

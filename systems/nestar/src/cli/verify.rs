@@ -1,7 +1,7 @@
 //! `nestar verify`: compares runs on two devices bitwise, and verifies checksums of snapshots.
 
 use super::{CommandError, FAILED, INVALID_INPUT, print};
-use crate::scratch::Scratch;
+use crate::testing::Scratch;
 use clap::Args;
 use nestar::engine::run::{RunOptions, Silent};
 use nestar::snapshot::{Snapshot, digest, latest};

@@ -7,7 +7,7 @@ use nestar::device_runtime::{Address, device};
 use nestar::engine::comm::cells_repaired_between_levels;
 use nestar::engine::data::FineSide;
 use nestar::engine::device::{Buffer, Device, LaunchShape};
-use nestar::engine::step::synchronise::correct;
+use nestar::engine::step::regrid::correct;
 use nestar::kernels::mesh::fluxes::{FACE, QUARTER};
 use nestar::kernels::mesh::parameters::FluxRegisterView;
 use std::cell::Cell;

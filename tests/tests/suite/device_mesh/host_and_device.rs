@@ -2,7 +2,7 @@
 
 use super::boundary_rule::Patchwork;
 use nestar::engine::Engine;
-use nestar::engine::comm::nesting::decide;
+use nestar::engine::comm::regrid::decide;
 pub use nestar::engine::data::Element;
 use nestar::engine::data::device::DeviceTopology;
 use nestar::engine::data::{

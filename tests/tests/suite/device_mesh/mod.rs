@@ -12,7 +12,7 @@ use nestar::engine::comm::exchange::refresh_halo;
 use nestar::engine::comm::{DiagnosticColumns, Reduce, totals};
 use nestar::engine::data::LevelRows;
 use nestar::engine::device::Device;
-use nestar::engine::step::synchronise::restrict;
+use nestar::engine::step::regrid::restrict;
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{COARSER, OUTSIDE};
 use nestar::prelude::{

@@ -3,14 +3,11 @@
 //! Cargo itself refuses a crate that uses a higher one. The rules here concern what a manifest does not say; uses are read
 //! from the paths in the code, including those outside `use` items.
 mod cycles;
-mod lengths;
-mod manifest;
 mod rules;
 mod source;
 
 use crate::Outcome;
-use manifest::Manifest;
-use source::Source;
+use source::{Manifest, Source};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +56,7 @@ pub fn run(root: &Path) -> Outcome {
     for violation in &violations {
         eprintln!("{violation}");
     }
-    for remark in lengths::remarks(&sources) {
+    for remark in rules::remarks(&sources) {
         println!("{remark}");
     }
     println!(

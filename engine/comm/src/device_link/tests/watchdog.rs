@@ -1,6 +1,6 @@
 //! Tests of the watchdog of direct links.
 
-use crate::device_link::watchdog::Watchdog;
+use crate::device_link::Watchdog;
 use crate::{Ranks, RanksError, ThreadRank};
 use nestar_engine_device::{DeviceError, LinkTransport, Segment};
 use std::sync::Arc;

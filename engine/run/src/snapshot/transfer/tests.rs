@@ -1,7 +1,7 @@
 //! Tests of snapshots that are transferred from a device while the run continues.
 
 use super::{Contents, Pipeline, SnapshotSink, TransferState, TransferThread, start_transfer};
-use crate::snapshot::offsets::ShardRange;
+use crate::snapshot::ShardRange;
 use nestar_deck::Deck;
 use nestar_engine_data::{Element, Field, FieldSpec, Pool, Precision, Stores};
 use nestar_engine_device::{ComputeDevice, Device, DeviceKind, buffer_bytes};

@@ -4,9 +4,7 @@
 //! case. Units are bytes, seconds and 1/s; a value that was not measured is `null`. Changes of meaning raise `schema`;
 //! additional keys do not.
 
-use super::cases::precision;
-use super::kernels::KernelProfile;
-use super::measure::Measurement;
+use super::measure::{KernelProfile, Measurement};
 use super::text;
 use nestar::App;
 use nestar::engine::device::DeviceCounters;
@@ -41,7 +39,7 @@ fn result(m: &Measurement) -> Value {
     json!({
         "case": m.case,
         "root_cells": m.cells,
-        "precision": precision(m.precision),
+        "precision": m.precision,
         "cell_updates_per_second": m.timed.rate(),
         "cell_updates": run.cell_updates,
         "wall_seconds": m.timed.wall,

@@ -1,19 +1,16 @@
 //! `nestar bench`: measures the speed of this machine (CPU or GPU) with complete simulations.
 
-mod cases;
 mod json;
-mod kernels;
 mod measure;
 mod text;
 
 use super::ranks::RanksArgs;
-use super::{CommandError, FAILED, print, print_message};
-use cases::{Case, DeviceClass};
+use super::{CommandError, FAILED, is_standard_output, print, print_message, write_json};
 use clap::{Args, ValueEnum};
-use measure::{BenchPlan, Measurement};
+use measure::BenchPlan;
 use nestar::engine::comm::Ranks;
 use nestar::engine::data::Precision;
-use nestar::engine::device::ComputeDevice;
+use nestar::engine::device::{ComputeDevice, DeviceKind};
 use nestar::engine::step::config::{DomainConfig, RunConfig};
 use nestar::{App, Error, Simulation};
 use nestar_deck::Deck;
@@ -91,8 +88,7 @@ pub fn bench(
 ) -> Result<(), CommandError> {
     let plans = plans(app, arguments, ranks)?;
     let speaks = ranks.rank() == 0;
-    let to_standard_output = |path: &PathBuf| path.as_os_str() == "-";
-    let quiet = !speaks || arguments.json.as_ref().is_some_and(to_standard_output);
+    let quiet = !speaks || arguments.json.as_deref().is_some_and(is_standard_output);
     let mut measurements = Vec::with_capacity(plans.len());
     for plan in &plans {
         if speaks {
@@ -122,9 +118,9 @@ pub fn bench(
     if !quiet {
         print(&text::table(&measurements))?;
     }
-    match speaks {
-        true => write_json(app, arguments, &measurements),
-        false => Ok(()),
+    match &arguments.json {
+        Some(path) if speaks => write_json(path, &json::document(app, &measurements)),
+        _ => Ok(()),
     }
 }
 
@@ -137,22 +133,6 @@ fn refused(plan: &BenchPlan, error: Error) -> CommandError {
     let mut failure = CommandError::from(error);
     failure.message = format!("{plan}: {}{hint}", failure.message);
     failure
-}
-
-fn write_json(
-    app: &App,
-    arguments: &BenchArgs,
-    measurements: &[Measurement],
-) -> Result<(), CommandError> {
-    let Some(path) = &arguments.json else {
-        return Ok(());
-    };
-    let text = format!("{:#}\n", json::document(app, measurements));
-    if path.as_os_str() == "-" {
-        return print(&text);
-    }
-    std::fs::write(path, text)
-        .map_err(|e| CommandError::new(FAILED, format!("cannot write {}: {e}", path.display())))
 }
 
 /// Lists all cases with all requested sizes and precisions; checks all decks before the first measurement.
@@ -211,7 +191,6 @@ fn deck(
     settings: &[&str],
 ) -> Result<Deck, CommandError> {
     let mut deck = Deck::parse(case.name(), case.text())?;
-    let precision = cases::precision(precision);
     let own = [
         format!("domain.cells=[{cells}, {cells}, {cells}]"),
         format!("run.precision={precision}"),
@@ -230,4 +209,141 @@ fn initial(app: &App, deck: &Deck, ranks: &Ranks) -> Result<Simulation, Error> {
     let mut sim = app.simulation_on(deck.clone(), ranks.clone())?;
     sim.with(|sim| sim.finish_setup().and_then(|()| sim.initialise()))?;
     Ok(sim)
+}
+
+/// A benchmark case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Case {
+    /// Blast wave on a uniform mesh
+    Uniform,
+    /// Blast wave with three levels of refinement that follow the shock
+    Blast,
+    /// Two shear layers with three levels of refinement
+    KelvinHelmholtz,
+    /// Self-gravitating collapse of a cloud with four levels of refinement
+    Collapse,
+    /// Self-gravitating particles on a uniform mesh, in frozen gas
+    Particles,
+    /// Plummer sphere of particles in an open box, partitioned by load
+    Plummer,
+    /// Gas of many densities and temperatures with tabulated cooling
+    Cooling,
+    /// The same with 6 species out of equilibrium, sub-cycled in each cell
+    Chemistry,
+    /// Gas, self-gravity, a million particles (a GPU) and tabulated cooling, with three levels that follow moving clouds
+    Joint,
+}
+
+/// Class of device that computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeviceClass {
+    /// CPU.
+    Cpu,
+    /// GPU.
+    Gpu,
+    /// GPU kernels emulated on the CPU, for tests.
+    Emulated,
+}
+
+impl DeviceClass {
+    /// Returns the class of a device.
+    pub fn of(kind: DeviceKind) -> Self {
+        match kind {
+            DeviceKind::Cuda => Self::Gpu,
+            DeviceKind::Emulated => Self::Emulated,
+        }
+    }
+}
+
+impl Case {
+    /// Returns the name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Blast => "blast",
+            Self::KelvinHelmholtz => "kelvin-helmholtz",
+            Self::Collapse => "collapse",
+            Self::Particles => "particles",
+            Self::Plummer => "plummer",
+            Self::Cooling => "cooling",
+            Self::Chemistry => "chemistry",
+            Self::Joint => "joint",
+        }
+    }
+
+    /// Returns the text of the deck.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Uniform => include_str!("../../../bench/uniform.toml"),
+            Self::Blast => include_str!("../../../bench/blast.toml"),
+            Self::KelvinHelmholtz => include_str!("../../../bench/kelvin-helmholtz.toml"),
+            Self::Collapse => include_str!("../../../bench/collapse.toml"),
+            Self::Particles => include_str!("../../../bench/particles.toml"),
+            Self::Plummer => include_str!("../../../bench/plummer.toml"),
+            Self::Cooling => include_str!("../../../bench/cooling.toml"),
+            Self::Chemistry => include_str!("../../../bench/chemistry.toml"),
+            Self::Joint => include_str!("../../../bench/joint.toml"),
+        }
+    }
+
+    /// Returns the numbers of root cells per axis. Those of a GPU keep it busy.
+    pub fn sizes(self, kind: DeviceClass) -> &'static [u32] {
+        match (self, kind) {
+            (Self::Uniform, DeviceClass::Cpu) => &[64, 128],
+            (Self::Uniform, DeviceClass::Gpu) => &[256, 512],
+            (Self::Uniform, DeviceClass::Emulated) => &[32],
+            (Self::Collapse, DeviceClass::Gpu) => &[64],
+            (
+                Self::Particles | Self::Plummer | Self::Cooling | Self::Chemistry,
+                DeviceClass::Cpu,
+            ) => &[64],
+            (Self::Blast | Self::KelvinHelmholtz, DeviceClass::Gpu) => &[128],
+            (_, DeviceClass::Gpu) => &[256],
+            (Self::Blast, DeviceClass::Cpu) => &[32],
+            _ => &[16],
+        }
+    }
+
+    /// Returns the settings of the deck that depend on the device: the number of particles.
+    pub fn settings(self, kind: DeviceClass) -> &'static [&'static str] {
+        match (self, kind) {
+            (Self::Particles, DeviceClass::Gpu) => &["constants.n=256"],
+            (Self::Plummer, DeviceClass::Gpu) => &["constants.n=2e7"],
+            (Self::Joint, DeviceClass::Cpu | DeviceClass::Emulated) => &["constants.n=32"],
+            _ => &[],
+        }
+    }
+
+    /// Returns the number of untimed root steps, which touch memory, fill caches and regrid every level.
+    pub fn warm_up(self) -> u64 {
+        match self {
+            Self::Uniform => 2,
+            // the gas approaches equilibrium with time
+            Self::Cooling | Self::Chemistry => 1,
+            _ => 4,
+        }
+    }
+
+    /// Returns the number of timed root steps; with refinement, a multiple of the regrid interval of four.
+    pub fn steps(self, kind: DeviceClass) -> u64 {
+        match (self, kind) {
+            (Self::Uniform, DeviceClass::Gpu) => 50,
+            (Self::Uniform, DeviceClass::Cpu) => 10,
+            (Self::Collapse, DeviceClass::Gpu | DeviceClass::Cpu) => 4,
+            (Self::Cooling | Self::Chemistry, DeviceClass::Gpu | DeviceClass::Cpu) => 2,
+            (_, DeviceClass::Gpu) => 16,
+            (_, DeviceClass::Cpu) => 8,
+            (_, DeviceClass::Emulated) => 4,
+        }
+    }
+}
+
+/// Formats the size of a root grid.
+fn root(cells: [u32; 3]) -> String {
+    let [x, y, z] = cells;
+    if x == y && y == z {
+        format!("{x}^3")
+    } else {
+        format!("{x}x{y}x{z}")
+    }
 }

@@ -1,8 +1,7 @@
 //! Text output of benchmark results.
 
-use super::cases::{precision, root};
-use super::kernels::KernelProfile;
-use super::measure::{BenchMachine, Measurement};
+use super::measure::{BenchMachine, KernelProfile, Measurement};
+use super::root;
 use crate::cli::memory::format_bytes;
 use crate::cli::run::time_fractions;
 use nestar::App;
@@ -52,7 +51,7 @@ pub fn block(m: &Measurement) -> String {
         "\n{} {}, {}: {:.3e} cell updates/s\n",
         m.case,
         root(m.cells),
-        precision(m.precision),
+        m.precision,
         m.timed.rate()
     );
     for (name, what) in facts(m) {
@@ -215,7 +214,7 @@ pub fn table(measurements: &[Measurement]) -> String {
             "{:<18} {:>12} {:>9} {:>9.2e} {:>7} {:>9.3} {:>12.3e}",
             m.case,
             root(m.cells),
-            precision(m.precision),
+            m.precision,
             m.all_cells() as f64,
             m.steps,
             m.timed.wall,
