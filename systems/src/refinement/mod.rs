@@ -147,7 +147,7 @@ impl Criterion {
 }
 
 /// Flags the patches of the level.
-pub fn flag_by_criteria(
+fn flag_by_criteria(
     rows: LevelRows,
     gas: Read<Gas>,
     criteria: Res<Criteria>,
