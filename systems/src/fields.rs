@@ -1,7 +1,6 @@
 //! Fields and resources that plugins share.
 
 pub mod quantities;
-pub(crate) mod rates;
 
 use crate::units::Units;
 use bevy_ecs::prelude::*;

@@ -23,7 +23,6 @@
 //! ```
 
 mod backend;
-mod cache;
 mod counters;
 mod cuda;
 mod emulated;
@@ -167,7 +166,7 @@ impl Device {
     /// # Errors
     /// The source cannot be written to that folder.
     pub fn compile(&self, name: &str, source: &str) -> Result<Module, DeviceError> {
-        cache::keep_source(name, source)?;
+        module::keep_source(name, source)?;
         let (backend, name, source) =
             (self.0.backend.clone(), name.to_string(), source.to_string());
         let code = Compilation::start(move || backend.compile(&name, &source));

@@ -2,7 +2,7 @@
 
 mod growable;
 
-use super::cache::Cache;
+use super::module::Cache;
 use super::*;
 use nestar_device::{Address, LAUNCH, device, program};
 use std::path::{Path, PathBuf};

@@ -6,8 +6,7 @@
 use crate::diagnostics::Diagnostics;
 use crate::files::{BuildInfo, Roster};
 use crate::restart::Restored;
-use crate::snapshot::derived::DerivedArrays;
-use crate::snapshot::headers::{attributes, levels};
+use crate::snapshot::headers::{DerivedArrays, attributes, levels};
 use crate::snapshot::particles::ParticleShards;
 use crate::snapshot::shard_writer::ShardWriter;
 use crate::snapshot::transfer::{TransferState, TransferThread};

@@ -1,8 +1,8 @@
 //! Captures of patches whose step failed, for replay in another process, and replay of sub-cycled functions in single
 //! cells.
 
+use super::access::FieldView;
 use super::error::Error;
-use super::view::FieldView;
 use bevy_ecs::prelude::*;
 use nestar_device::Real;
 use nestar_engine_data::level::geometry;

@@ -17,9 +17,10 @@ mod order;
 pub mod regrid;
 mod schedule;
 pub mod state;
-mod view;
 
-pub use access::{Around, FunctionFields, OtherFields, OtherHandles, Read, UpdateInputs, Write};
+pub use access::{
+    Around, FieldView, FunctionFields, OtherFields, OtherHandles, Read, UpdateInputs, Write,
+};
 pub use activity::{Activity, RunCounters};
 pub use budgets::{BudgetId, Budgets};
 pub use capture::{Capture, Replays, check_faults};
@@ -36,4 +37,3 @@ pub use order::{
 };
 pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};
 pub use state::PluginState;
-pub use view::FieldView;

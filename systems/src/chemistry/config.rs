@@ -75,8 +75,8 @@ pub struct ChemistryConfig {
     pub redshift: Option<f64>,
     /// Heating rate in addition to photo-ionisation: a number or a formula of x, y, z, r, t and the density.
     #[key(default = "0".into(), unit = "erg/s/hydrogen nucleus")]
-    #[serde(deserialize_with = "crate::fields::rates::text")]
-    #[schemars(schema_with = "crate::fields::rates::number_or_formula")]
+    #[serde(deserialize_with = "crate::fields::quantities::text")]
+    #[schemars(schema_with = "crate::fields::quantities::number_or_formula")]
     pub heating: String,
     /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
     #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0)]

@@ -8,8 +8,7 @@ mod radiation;
 mod times;
 
 use crate::declare::{Declare, GasFrame};
-use crate::fields::quantities::vocabulary_of_rates;
-use crate::fields::rates::heating;
+use crate::fields::quantities::{heating, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, InitialScalars, PressureFormula};
 use crate::order::{Limit, Synchronise};
 use crate::register::{Register, add_update};

@@ -63,8 +63,8 @@ pub struct CoolingConfig {
     pub background: bool,
     /// Heating rate in addition to the table: a number or a formula, as in `[sources]`.
     #[key(default = "0".into(), unit = "erg/s/hydrogen nucleus")]
-    #[serde(deserialize_with = "crate::fields::rates::text")]
-    #[schemars(schema_with = "crate::fields::rates::number_or_formula")]
+    #[serde(deserialize_with = "crate::fields::quantities::text")]
+    #[schemars(schema_with = "crate::fields::quantities::number_or_formula")]
     pub heating: String,
     /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
     #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0)]

@@ -14,8 +14,7 @@ pub use config::{CoolingConfig, LawsConfig, RatesConfig};
 pub use rate_source::{CoolingLaws, CoolingRates};
 
 use crate::declare::Declare;
-use crate::fields::quantities::{compile, vocabulary_of_rates};
-use crate::fields::rates::heating;
+use crate::fields::quantities::{compile, heating, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, GravitationalConstant};
 use crate::order::{Advance, Split};
 use crate::register::Register;

@@ -7,7 +7,6 @@ pub mod device;
 mod diagnostics;
 pub mod fallback;
 pub mod formulas;
-mod inflow_text;
 pub mod initial;
 pub mod replay;
 pub mod solver;

@@ -1,17 +1,22 @@
 //! Adaptive mesh refinement criteria.
 //!
-//! There are no `systems.rs` and `diagnostics.rs`: the only system flags patches and is in `criteria.rs`, and the engine
+//! There are no `systems.rs` and `diagnostics.rs`: the only system flags patches and is in this file, and the engine
 //! counts patches.
 
 pub mod config;
-pub mod criteria;
 
-pub use config::{Criterion, MeshConfig};
-
+use crate::fields::quantities::{compile, vocabulary};
 use crate::fields::{Gas, GasModel};
 use crate::order::Flag;
-use criteria::Criteria;
+use bevy_ecs::prelude::*;
+pub use config::{Criterion, MeshConfig};
+use nestar_deck::{Deck, DeckError};
+use nestar_engine::data::criteria::{CellCriterion, CellQuantity, CriteriaList, CriterionFn};
+use nestar_engine::data::{LevelRows, Patches};
+use nestar_engine::mesh::RefinementFlags;
+use nestar_engine::step::{Read, Settings};
 use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::criteria::cell;
 
 /// Plugin that compiles the criteria of the table `[mesh]` and flags patches.
 pub struct Refinement {
@@ -33,10 +38,129 @@ impl Plugin for Refinement {
         let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;
         let reach = criteria.0.reach();
         sim.world.insert_resource(criteria);
-        sim.system_in(Flag::Criteria, criteria::flag_by_criteria)
+        sim.system_in(Flag::Criteria, flag_by_criteria)
             .halo_width::<Gas>(reach);
         Ok(())
     }
+}
+
+/// Criteria of a run.
+#[derive(Resource)]
+struct Criteria(pub CriteriaList);
+
+impl Criteria {
+    /// Compiles the criteria of `config`.
+    ///
+    /// # Errors
+    /// A field or formula is invalid.
+    pub fn compile(config: &MeshConfig, deck: &Deck, model: &GasModel) -> Result<Self, DeckError> {
+        let levels = config.max_level as usize;
+        let list = config.refine.iter().enumerate();
+        let marks = list.map(|(n, criterion)| {
+            let of = match criterion.text() {
+                Some((key, text)) => {
+                    vec![compile(
+                        deck,
+                        &format!("mesh.refine[{n}].{key}"),
+                        text,
+                        vocabulary(model),
+                    )?]
+                }
+                None => named(model, criterion.names()),
+            };
+            Ok(CellCriterion {
+                function: criterion.function(),
+                of,
+                levels: (0..levels).map(|l| criterion.parameters(l)).collect(),
+            })
+        });
+        let marks = marks.collect::<Result<_, DeckError>>()?;
+        Ok(Self(CriteriaList::new(marks)))
+    }
+}
+
+/// Returns quantities by name.
+fn named(model: &GasModel, names: &[&str]) -> Vec<CellQuantity> {
+    let all = vocabulary(model);
+    let find = |name: &&str| all.iter().find(|(n, _)| n == name);
+    let found = names.iter().filter_map(find);
+    found.map(|(_, n)| CellQuantity::Named(n.clone())).collect()
+}
+
+impl Criterion {
+    /// Returns the function that marks a cell.
+    fn function(&self) -> CriterionFn {
+        match self {
+            Self::Threshold { below: true, .. } => CriterionFn::of::<cell::below>(),
+            Self::Threshold { .. } => CriterionFn::of::<cell::above>(),
+            Self::Gradient { .. } => CriterionFn::of::<cell::gradient>(),
+            Self::Lohner { .. } => CriterionFn::of::<cell::lohner>(),
+            Self::Vorticity { .. } => CriterionFn::of::<cell::vorticity>(),
+            Self::Jeans { .. } => CriterionFn::of::<cell::jeans>(),
+            Self::Box { .. } => CriterionFn::of::<cell::overlaps_box>(),
+            Self::Sphere { .. } => CriterionFn::of::<cell::overlaps_sphere>(),
+            Self::Formula { .. } => CriterionFn::of::<cell::is_nonzero>(),
+        }
+    }
+
+    /// Returns key and text of the field or formula that it reads, if any.
+    fn text(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Threshold { field, .. }
+            | Self::Gradient { field, .. }
+            | Self::Lohner { field, .. } => Some(("field", field)),
+            Self::Formula { when } => Some(("when", when)),
+            _ => None,
+        }
+    }
+
+    /// Returns the names of the built-in quantities that it reads.
+    fn names(&self) -> &[&str] {
+        match self {
+            Self::Vorticity { .. } => &["velocity_x", "velocity_y", "velocity_z"],
+            Self::Jeans { .. } => &["density", "sound_speed"],
+            _ => &[],
+        }
+    }
+
+    /// Returns the parameters on a level; `None`: the criterion does not apply there.
+    fn parameters(&self, level: usize) -> Option<Vec<f64>> {
+        let up_to = |finest: Option<u32>| finest.is_none_or(|finest| level < finest as usize);
+        Some(match self {
+            Self::Threshold { threshold, .. }
+            | Self::Gradient { threshold, .. }
+            | Self::Vorticity { threshold } => vec![threshold.at(level)?],
+            Self::Lohner {
+                threshold, filter, ..
+            } => vec![threshold.at(level)?, *filter],
+            Self::Jeans { threshold, gravity } => vec![threshold.at(level)?, *gravity],
+            Self::Box { left, right, level } if up_to(*level) => [*left, *right].concat(),
+            Self::Sphere {
+                centre: [x, y, z],
+                radius,
+                level,
+            } if up_to(*level) => vec![*x, *y, *z, *radius],
+            Self::Box { .. } | Self::Sphere { .. } => return None,
+            Self::Formula { .. } => Vec::new(),
+        })
+    }
+}
+
+/// Flags the patches of the level.
+fn flag_by_criteria(
+    rows: LevelRows,
+    gas: Read<Gas>,
+    criteria: Res<Criteria>,
+    settings: Res<Settings>,
+    mut patches: Patches<&mut RefinementFlags>,
+) -> Result<(), Error> {
+    let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
+    let gas = gas.get(criteria.0.reach())?;
+    let marked = gas.mark_by_list(&rows, buffer, &criteria.0);
+    for ((_, mut flags), sectors) in patches.iter_mut().zip(marked) {
+        flags.refine_sectors(sectors);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Compares every criterion on the emulated device with the host, on a refined hierarchy between walls and an inflow
 //! face.
 
+use super::Criteria;
 use super::MeshConfig;
-use super::criteria::Criteria;
 use crate::fields::{Gas, GasModel};
 use crate::hydro::Hydro;
 use crate::hydro::formulas::StateFormulas;

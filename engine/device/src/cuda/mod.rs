@@ -11,8 +11,8 @@ mod slabs;
 mod stream;
 
 use super::backend::{AddressRange, Backend, CopyStream, LoadedCode};
-use super::cache::Cache;
 use super::counters::AtomicKernelCounters;
+use super::module::Cache;
 use super::parallel::lock;
 use super::{DeviceError, DeviceLimits, DeviceMemory, LinkId, LinkTransport};
 use crate::format_bytes;

@@ -3,7 +3,7 @@
 mod library;
 
 use super::backend::{AddressRange, Backend, CopyStream, Fence, LoadedCode};
-use super::cache::{Cache, PrivateFolder};
+use super::module::{Cache, PrivateFolder};
 use super::parallel::lock;
 use super::{DeviceError, DeviceLimits, DeviceMemory, format_bytes};
 use library::{Compiler, Library};

@@ -4,7 +4,6 @@
 //! each rank owns a contiguous part of a level's Hilbert curve, in the order of ranks. The rank that owns the first patch
 //! of a shard stores it; the other ranks send it their patches.
 
-pub(crate) mod derived;
 pub(crate) mod headers;
 pub(crate) mod particles;
 pub(crate) mod shard_writer;

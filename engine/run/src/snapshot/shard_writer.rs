@@ -4,7 +4,7 @@
 //! not suitable: the receiver has no rows for these patches, and a shard holds one component of many patches.
 //! The messages are smaller than one shard of each array.
 
-use crate::snapshot::derived::DerivedArrays;
+use crate::snapshot::headers::DerivedArrays;
 use crate::snapshot::particles::ParticleShards;
 use crate::snapshot::{PatchOffsets, ShardRange};
 use crate::snapshot::{SnapshotSink, particle_count_names, snapshot_error, structure};
