@@ -93,7 +93,7 @@ fn a_failed_allocation_anywhere_ends_the_program_with_a_message_and_a_status() {
             let outcome = limited(&place, &limits, &run);
             // the system cannot load the program or its libraries
             let began = !matches!(outcome.status, None | Some(127));
-            if !began && megabytes < 40 {
+            if !began && megabytes < 50 {
                 continue;
             }
             let known = outcome.status.is_some_and(|status| status <= 4);
