@@ -40,8 +40,6 @@ struct CoarserStates<R> {
     states: Vec<VectorWindow<R>>,
     /// Weight of the later state.
     weight: R,
-    /// `true` if the coarser level is ahead of the particles.
-    is_ahead: bool,
     /// Inverse patch width of the coarser level.
     per_width: [R; 3],
 }
@@ -147,7 +145,7 @@ struct ClosingKick<'a, R: ParticleReal, F: Field> {
 impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
     /// Returns `true` if the coarser level is at another time and has nothing to correct.
     fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
-        self.kick == Kick::Change && around.is_ahead
+        self.kick == Kick::Change && around.states.len() > 1
     }
 
     /// Returns the positions of particles at the times of the states of [`DeepParticles`].
@@ -173,7 +171,6 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             _ => 1.0,
         };
         let is_only_state = states.len() == 1;
-        let is_ahead = states.last().is_some_and(|(time, _)| *time > self.time);
         let level = self.field.level() - 1;
         let width = self.topology.domain.cell_width(level);
         let neighbours = self.topology.neighbours(row);
@@ -189,7 +186,6 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
         Ok(CoarserStates {
             states: states.into_iter().map(around).collect(),
             weight: R::lit(weight),
-            is_ahead,
             per_width: width.map(|width| R::lit(1.0 / (PATCH as f64 * width))),
         })
     }

@@ -149,8 +149,7 @@ impl DeviceParticles {
         parent: bool,
     ) -> Result<(), DeviceError> {
         let states = context.field.coarser_on_device(context.time);
-        let is_ahead = states.last().is_some_and(|(time, _)| *time > context.time);
-        if context.kick == Kick::Change && is_ahead {
+        if context.kick == Kick::Change && states.len() > 1 {
             // the coarser level is at another time and has nothing to correct
             return Ok(());
         }

@@ -297,5 +297,6 @@ fn farthest(settings: &[&str], periods: f64) -> f64 {
 #[ignore = "minutes: three periods on one level and two on two levels"]
 fn three_bodies_keep_the_figure_of_eight() {
     assert!(farthest(&[], 3.0) < 0.04);
-    assert!(farthest(&["mesh.max_level=1"], 2.0) < 0.04);
+    // 1.6 root cells; the figure is 36 cells wide
+    assert!(farthest(&["mesh.max_level=1"], 2.0) < 0.12);
 }
