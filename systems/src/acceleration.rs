@@ -91,7 +91,7 @@ fn pair_spec(mirrored: bool) -> FieldSpec {
     let mut spec = spec(true, mirrored);
     for (n, component) in spec.components.iter_mut().enumerate() {
         let (whose, axis) = (["inner", "outer"][n / 3], ["x", "y", "z"][n % 3]);
-        component.name = format!("{whose}_acceleration_{axis}").into();
+        component.name = format!("{whose}_acceleration_{axis}");
         component.long_name = format!("{whose} part of the acceleration of pairs along {axis}");
     }
     spec

@@ -28,7 +28,7 @@ use std::ops::{Range, RangeInclusive};
 
 fn potential_of(name: &str, whose: &str) -> FieldSpec {
     let mut spec = potential();
-    spec.components[0].name = name.to_owned().into();
+    spec.components[0].name = name.to_owned();
     spec.components[0].long_name = format!("gravitational potential of particles {whose}");
     spec.banks = spec.time_levels;
     spec
@@ -36,7 +36,7 @@ fn potential_of(name: &str, whose: &str) -> FieldSpec {
 
 fn matter_of(name: &str, whose: &str) -> FieldSpec {
     let mut spec = matter();
-    spec.components[0].name = name.to_owned().into();
+    spec.components[0].name = name.to_owned();
     spec.components[0].long_name = format!("density of matter, with particles {whose}");
     spec
 }
@@ -138,7 +138,7 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
         let LevelSolver {
             potential, ranks, ..
         } = &mut self.grids;
-        levels.try_for_each(|level| Ok(potential.refresh_on(ranks, level)?))
+        levels.try_for_each(|level| potential.refresh_on(ranks, level))
     }
 
     /// Copies the potential of all levels to a level without this potential, as the first guess for patches that it will have.

@@ -277,7 +277,7 @@ fn figure() -> Vec<[f64; 3]> {
     points
 }
 
-/// Largest distance of a body from the figure in so many periods.
+/// Largest distance of a body from the figure in a number of periods.
 fn farthest(settings: &[&str], periods: f64) -> f64 {
     let (points, mut farthest) = (figure(), 0.0_f64);
     let mut stepper = Stepper::new(EIGHT, &[&[&*bodies(&eight())], settings].concat());
