@@ -271,7 +271,7 @@ impl From<BoundaryKind> for String {
     }
 }
 
-/// Accepts any text; [`tables`](super::tables) inserts the known words.
+/// Accepts any text; [`tables`] inserts the known words.
 impl JsonSchema for BoundaryKind {
     fn schema_name() -> Cow<'static, str> {
         "BoundaryKind".into()
