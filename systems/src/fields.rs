@@ -55,16 +55,16 @@ impl Field for OwnPotential {
 #[derive(Resource)]
 pub struct OwnPotentialRequested;
 
-/// Density of all matter on a level, of which only those particles count that are outside the boundary zone of the level.
-/// Each has a cloud as wide as a cell of the level. Exists with [`PairAcceleration`].
+/// Density of all matter on a level without the particles on coarser levels and in the boundary zone. The cloud of each particle is as
+/// wide as a cell of the level. Exists with [`PairAcceleration`].
 pub struct InnerMatter;
 
 impl Field for InnerMatter {
     const NAME: &'static str = "inner_matter";
 }
 
-/// As [`InnerMatter`], but with those particles that are in the next finer level and outside its boundary zone. Their clouds
-/// are as wide as a cell of this level.
+/// Density of all matter on a level without particles, but with those on finer levels that are outside the boundary zone of
+/// the next finer level. Their clouds are as wide as a cell of this level.
 pub struct OuterMatter;
 
 impl Field for OuterMatter {

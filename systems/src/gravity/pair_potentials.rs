@@ -1,10 +1,10 @@
-//! Potentials of pairs of particles: each pair attracts itself through the potentials of one level.
+//! Potentials of pairs of particles: the two particles of a pair attract each other through the potentials of one level.
 //!
 //! A particle outside the boundary zone of a level is a source of the inner potential of the level and of the outer potential
 //! of the coarser level, with the same mass and with clouds of the two widths. It feels the own potential of the coarser
-//! level, minus its outer potential, plus the inner potential of its level. A particle elsewhere feels the own potential of
-//! the coarser level. Two particles of which one is elsewhere thus interact through the own potential, two others through
-//! the inner potential. Each of these forces is balanced.
+//! level, minus its outer potential, plus the inner potential of its level. A particle in the boundary zone feels the own
+//! potential of the coarser level. A pair with a particle in the zone or on the coarser level thus interacts through the own
+//! potential, and any other pair through the inner potential. Each of these forces is balanced.
 
 use super::exterior_potential::ExteriorPotential;
 use super::level_solver::{DeviceSolver, LevelSolver, LevelState, PoissonEquation, PotentialField};
@@ -116,7 +116,7 @@ impl<P: PotentialField> PairPotentialSolver<'_, '_, P> {
         Ok(())
     }
 
-    /// Solves for the potential at the end of the step of a level by a number of cycles; a level without it has 0.
+    /// Solves for the potential at the end of the step of a level by a number of cycles; 0 for a level without the potential.
     fn solve_in_step(&mut self, level: usize, cycles: usize) -> Result<(), Error> {
         self.grids.commit(level)?;
         if cycles == 0 {
