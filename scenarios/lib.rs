@@ -22,7 +22,6 @@ mod gresho;
 mod implosion;
 mod isentropic_vortex;
 mod kelvin_helmholtz;
-mod noise;
 mod sedov;
 mod sod;
 mod spheres;

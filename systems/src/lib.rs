@@ -24,7 +24,6 @@ pub mod register;
 pub mod sources;
 pub mod spectral;
 pub mod spheres;
-pub mod state_selection;
 pub mod subcycling;
 pub mod time;
 pub mod units;

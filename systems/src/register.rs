@@ -3,8 +3,7 @@
 
 use crate::fields::GasModel;
 use crate::order::{Advance, Aligned, Flag, Initialise, Limit, Ready, Split};
-use crate::state_selection::StateSelection;
-use crate::subcycling::{Subcycling, add_subcycle, measure_costs};
+use crate::subcycling::{StateSelection, Subcycling, add_subcycle, measure_costs};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParamFunction;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};

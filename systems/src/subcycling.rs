@@ -1,10 +1,9 @@
 //! Sub-cycled sources: functions that are called repeatedly in a cell until they are done, such as stiff reactions.
 
 use crate::order::Advance;
-use crate::state_selection::StateSelection;
 use bevy_ecs::prelude::*;
-use nestar_device::CellState;
-use nestar_engine::data::{CellSubcycle, Field, LevelRows, Patches};
+use nestar_device::{CellFn, CellState};
+use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, Field, LevelRows, Patches};
 use nestar_engine::mesh::{CELLS, Cost};
 use nestar_engine::step::{
     BudgetId, Budgets, Catalogue, FunctionFields, OtherFields, OtherHandles, Replays, RunCounters,
@@ -140,5 +139,27 @@ fn open<M: CellSubcycle>(
     match gives {
         0 => Ok(None),
         _ => sim.register_budget(name, numbers).map(Some),
+    }
+}
+
+/// A simulation with the components and derived inputs that functions read; see
+/// [`Register::with_scalars`](crate::register::Register::with_scalars).
+pub struct StateSelection<'a> {
+    /// Simulation.
+    pub sim: &'a mut Engine,
+    /// Components of the first field that form the first state, for [`LevelRows::choose`](nestar_engine::data::LevelRows::choose).
+    pub components: Components,
+    /// Derived inputs that form the second state.
+    pub numbers: Option<Arc<DerivedInputs>>,
+}
+
+impl StateSelection<'_> {
+    /// Checks, once all plugins are built, that a function can read the fields and the derived inputs.
+    pub(crate) fn check<F: FunctionFields, M: CellFn>(&mut self) {
+        let (components, numbers) = (self.components, self.numbers.clone());
+        self.sim
+            .check_fields::<F>(M::ITEM.name, move |field, others| {
+                field.fits::<M>(&components, &others.with_numbers(numbers.as_deref()))
+            });
     }
 }

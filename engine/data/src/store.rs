@@ -10,7 +10,7 @@ use bevy_ecs::prelude::*;
 use nestar_engine_device::{Device, DeviceError, DeviceSpan};
 use nestar_engine_mesh::{Levels, NewRows, Topology};
 use nestar_kernels::mesh::parameters::RepairedCells;
-pub use nestar_kernels::mesh::pieces::{Piece, RowShape};
+pub use nestar_kernels::mesh::shape::{Piece, RowShape};
 use nestar_snapshot::Values;
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Types that provide functions: the implementation of a trait, and its companion.
 use crate::companion::{Text, lints, marked};
 use crate::errors::Errors;
-use crate::{infer, paths, rust_side, translate};
+use crate::{infer, runtime, rust_side, translate};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{
@@ -11,7 +11,7 @@ use syn::{
 
 /// Returns the rewritten implementation, and the text of a C++ structure with its functions and constants as members.
 pub fn implementation(mut i: ItemImpl) -> TokenStream {
-    let runtime = paths::runtime();
+    let runtime = runtime();
     let name = match implementor(&i) {
         Ok(name) => name,
         Err(e) => {

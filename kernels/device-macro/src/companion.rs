@@ -1,7 +1,7 @@
 //! Companions: items of the same name in Rust's other namespace that hold the CUDA C++ text.
 use crate::code::{CppCode, CppPart};
 use crate::translate::{self, GenericKind};
-use crate::{cell_fn, infer, parameter, paths, pick, rust_side};
+use crate::{cell_fn, infer, parameter, runtime, rust_side};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{GenericParam, Ident, ItemConst, ItemEnum, ItemFn, ItemStruct, Path, Visibility};
@@ -170,7 +170,7 @@ pub fn lints() -> TokenStream {
 
 /// Expands a function: the rewritten function and its companion.
 pub fn function(mut f: ItemFn) -> TokenStream {
-    let runtime = paths::runtime();
+    let runtime = runtime();
     let inferred = infer::function(&mut f);
     let (translator, translated) = translate::function(&f);
     let mut rust = f.clone();
@@ -205,7 +205,7 @@ pub fn function(mut f: ItemFn) -> TokenStream {
 
 /// Expands a constant and its companion.
 pub fn constant(mut c: ItemConst) -> TokenStream {
-    let runtime = paths::runtime();
+    let runtime = runtime();
     let inferred = infer::constant(&mut c);
     let (body, error) = match inferred.and(translate::constant(&c, None)) {
         Ok(body) => (body, None),
@@ -224,7 +224,7 @@ pub fn constant(mut c: ItemConst) -> TokenStream {
 
 /// Expands a structure and its companion, a constant in the value namespace.
 pub fn structure(s: ItemStruct) -> TokenStream {
-    let runtime = paths::runtime();
+    let runtime = runtime();
     let (text, error) = match translate::structure(&s) {
         Ok((generics, prototype, body)) => (
             Text {
@@ -250,7 +250,7 @@ pub fn structure(s: ItemStruct) -> TokenStream {
     let plain = error.is_none() && s.generics.params.is_empty();
     let marked = plain.then(|| marked(name, &quote!(#name), &runtime));
     let traits = error.is_none().then(|| {
-        let pick = pick::implementation(&s, &runtime);
+        let pick = parameter::pick(&s, &runtime);
         let parameter = parameter::implementations(&s, &runtime);
         let state = cell_fn::state(&s, &runtime);
         quote!(#pick #parameter #state)
@@ -260,7 +260,7 @@ pub fn structure(s: ItemStruct) -> TokenStream {
 
 /// Expands an enum without data, its text, and the trait that makes it a kernel parameter.
 pub fn enumeration(e: ItemEnum) -> TokenStream {
-    let runtime = paths::runtime();
+    let runtime = runtime();
     let (body, error) = match translate::enumeration(&e) {
         Ok(body) => (body, None),
         Err(error) => (CppCode::default(), Some(error.to_compile_error())),

@@ -1,9 +1,11 @@
 //! The attribute `#[device]`: one numerical function, in Rust for the CPU and as CUDA C++ text for the GPU.
 //!
-//! `translate` writes the text, `rust_side` adapts the Rust function, `companion` combines both in the output; `cell_fn`, `parameter` and
-//! `pick` add trait implementations. Users reach the attribute through the crate `nestar-device`.
-use proc_macro2::TokenStream;
-use syn::{Item, spanned::Spanned};
+//! `translate` writes the text, `rust_side` adapts the Rust function, `companion` combines both in the output; `cell_fn` and `parameter`
+//! add trait implementations. Users reach the attribute through the crate `nestar-device`.
+use manifest::identifier;
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::{Ident, Item, spanned::Spanned};
 
 mod cell_fn;
 mod choice;
@@ -13,8 +15,6 @@ mod errors;
 mod infer;
 mod manifest;
 mod parameter;
-mod paths;
-mod pick;
 mod rust_side;
 mod subset;
 mod translate;
@@ -94,4 +94,20 @@ pub fn device(
         out.extend(error.to_compile_error());
     }
     out.into()
+}
+
+/// Returns the path of the runtime crate as seen from the crate being compiled.
+///
+/// A crate that depends on `nestar-device` (under any name) uses it directly. One that depends only on the facade `nestar` uses the
+/// facade's re-export `device_runtime`.
+fn runtime() -> TokenStream {
+    let named = |name: String| Ident::new(&name, Span::call_site());
+    if let Some(name) = identifier("nestar-device").map(named) {
+        return quote!(::#name);
+    }
+    match identifier("nestar").map(named) {
+        Some(name) => quote!(::#name::device_runtime),
+        // without either dependency rustc's own "unresolved crate" error is the clearest
+        None => quote!(::nestar_device),
+    }
 }

@@ -1,5 +1,5 @@
 //! Assembles CUDA C++ programs from the items that `#[device]` generates.
-use crate::names::cpp_name;
+
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -329,4 +329,11 @@ pub fn instantiate_with(instances: &[(&'static Item, &[&str])], real: &str) -> S
         }
     }
     text
+}
+
+include!("../../device-macro/src/words.rs");
+
+/// Returns the C++ name of a module or item.
+pub fn cpp_name(name: &str) -> String {
+    mangled(name)
 }

@@ -28,21 +28,17 @@
 extern crate self as nestar_device;
 
 mod cell_fn;
-mod cell_state;
 mod ghost;
 mod item;
 mod lane;
 pub mod math;
-mod names;
 mod parameter;
-mod precise;
 pub mod random;
 mod real;
 pub mod simd;
 mod table;
 
 pub use cell_fn::{BlockFace, CellFn, CellInputs, Face, FaceFn, FaceStencil, Place, Stencil};
-pub use cell_state::CellState;
 pub use ghost::{Ghost, InnerCells, MAX_INNER_CELLS};
 pub use item::{
     Functions, Generic, Item, Kind, LAUNCH, Marked, PRELUDE, TextPiece, instantiate,
@@ -51,6 +47,5 @@ pub use item::{
 pub use lane::{Lane, Mask, Num, Pick};
 pub use nestar_device_macro::device;
 pub use parameter::{Address, Members, Number, Parameter, StructLayout};
-pub use precise::Precise;
-pub use real::{Bits, Real};
+pub use real::{Bits, CellState, Precise, Real};
 pub use table::{Table, interpolate};

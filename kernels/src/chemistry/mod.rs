@@ -7,12 +7,10 @@
 //!
 //! The networks solve for H, H+, He, He+, He++ and electrons (6 species), in addition for H-, H2, H2+ (9 species), and for D, D+, HD (12
 //! species).
-mod conditions;
 mod dissociation;
 mod energy;
 mod equations;
 mod ionisation;
-mod linear;
 mod network;
 pub mod rates;
 mod reactions;
@@ -24,10 +22,11 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use conditions::{CellConditions, heating_rate, with_dust_heating};
 pub use equations::derivatives;
 pub use ionisation::{equilibrium, equilibrium_at};
-pub use network::{Background, Network, Tolerances};
+pub use network::{
+    Background, CellConditions, Network, Tolerances, heating_rate, with_dust_heating,
+};
 pub use rates::{H2Cooling, RateChoices, Recombination, ThreeBody};
 pub use species::{Abundances, electrons, heat_capacity, renormalised, temperature};
 pub use steps::{SubstepClock, SubstepProgress, advance, least_energy};

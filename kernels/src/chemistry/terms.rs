@@ -1,5 +1,5 @@
 //! Terms of the equations: reacting pairs, their rates and derivatives.
-use super::conditions::Inputs;
+use super::network::Inputs;
 use super::network::Network;
 use super::species::TEMPERATURE;
 use super::table::interpolate_column;

@@ -14,7 +14,6 @@ pub mod gather;
 pub mod means;
 pub mod order;
 pub mod parameters;
-pub mod pieces;
 pub mod prolong;
 pub mod restrict;
 pub mod rows;
@@ -24,15 +23,13 @@ pub mod shared_values;
 pub mod staggered;
 pub mod states;
 pub mod subcycle;
-pub mod topology_parameters;
 
 pub use block::{CellBlock, cell_centre};
 pub use boundary::{Boundaries, FaceRule};
 pub use gather::{GatherScratch, GhostView, gather};
-pub use pieces::RowShape;
 pub use rows::{MissingRow, Rows};
 pub use rule::{CellRule, FAULT_WORDS, GhostCell, InnerStates, RuleFault, RuleText, fault_place};
-pub use shape::Centring;
+pub use shape::{Centring, RowShape};
 /// Returns 0: the initial value of fields without initial conditions.
 #[nestar_device::device]
 pub fn nothing<R: nestar_device::Real>(_present: R) -> R {

@@ -2,7 +2,7 @@
 
 namespace topology {
 
-using namespace ::nestar_kernels::mesh::topology_parameters;
+using namespace ::nestar_kernels::mesh::parameters;
 
 constexpr int COARSER = -1, OUTSIDE = -2, SELF = 13, AROUND = 28, HAS_COARSER = 1, HAS_OUTSIDE = 2;
 // Words per row over all tables: neighbours with their codes, parent, first child, index with level.

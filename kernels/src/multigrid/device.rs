@@ -38,7 +38,7 @@ pub fn parameters() -> Vec<&'static Item> {
     ]
 }
 
-/// [`PoissonSource`](super::source::PoissonSource) on a device.
+/// [`PoissonSource`](super::stencil::PoissonSource) on a device.
 #[device]
 #[derive(Clone, Copy)]
 pub struct SourceParameters<R> {

@@ -2,7 +2,7 @@
 
 use super::exterior::Exterior;
 use super::mirrors::reflected;
-use super::source::PoissonSource;
+use super::stencil::PoissonSource;
 use super::stencil::{
     average_excess, interpolate_in_plane, laplacian_ghost, mean_in_plane, slope, slope_ghosts,
 };

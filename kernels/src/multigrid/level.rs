@@ -1,11 +1,10 @@
 //! Relaxation and residual of a level on the host; `level.cu` is the device version.
 
-use super::coarse_block::PaddedCoarseBlock;
+use super::coarse::PaddedCoarseBlock;
 use super::exterior::Exterior;
 use super::ghost_values::{coarse_place, face_ghosts, find, global, is_lower, place};
 use super::mirrors::{mirrors_beside, reflected};
-use super::source::PoissonSource;
-use super::stencil::{diagonal, laplacian, relaxed};
+use super::stencil::{PoissonSource, diagonal, laplacian, relaxed};
 use crate::mesh::means::mean8;
 use crate::mesh::{GhostView, Rows, face_direction};
 use crate::{CELLS, PATCH};

@@ -11,7 +11,6 @@
 //! [`stencil`].
 
 pub mod coarse;
-mod coarse_block;
 pub mod composite;
 pub mod device;
 pub mod edges;
@@ -21,7 +20,6 @@ pub mod ghost_values;
 pub mod level;
 pub mod mirrors;
 pub mod moments;
-pub mod source;
 pub mod stencil;
 
 use nestar_device::Item;

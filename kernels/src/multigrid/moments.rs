@@ -3,7 +3,7 @@
 //! Moments of a patch are computed axis by axis and converted to fixed point before patches are summed. Any order of
 //! the sum then gives the same bits.
 
-use super::source::PoissonSource;
+use super::stencil::PoissonSource;
 use crate::PATCH;
 use crate::mesh::Rows;
 use nestar_device::{Real, device};

@@ -1,6 +1,7 @@
 //! Pointwise functions of the solver: relaxation, ghost values, interpolation and slopes. Sums do not depend on the
 //! order of axes and sides.
 
+use crate::mesh::Rows;
 use nestar_device::math::{sum3, sum4};
 use nestar_device::{Real, device};
 
@@ -211,4 +212,30 @@ pub fn slope<R: Real>(values: &[R; 4], fourth: bool, inverse_width: R) -> R {
 #[device]
 pub fn average_excess<R: Real>(rhs: R, coarse_width: R) -> R {
     0.03125 * (coarse_width * coarse_width) * rhs
+}
+
+/// Source of Poisson's equation on a level: coefficient * (density - mean).
+#[derive(Clone, Copy)]
+pub struct PoissonSource<'a, R> {
+    /// Density.
+    pub density: Rows<'a, R>,
+    /// Coefficient of Poisson's equation.
+    pub coefficient: R,
+    /// Mean density of a periodic domain; 0 if isolated.
+    pub mean: R,
+}
+
+impl<R: Real> PoissonSource<'_, R> {
+    /// Returns the source in a cell.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, row: u32, cell: usize) -> R {
+        self.of(self.density.get(row, cell))
+    }
+
+    /// Returns the source for a density.
+    #[inline(always)]
+    pub(super) fn of(&self, density: R) -> R {
+        source_of(density, self.coefficient, self.mean)
+    }
 }

@@ -8,13 +8,11 @@ extern crate self as nestar;
 pub mod app;
 pub mod assemble;
 pub mod cli;
-pub mod entities;
 pub mod monitor;
 pub mod order;
 mod plugin_catalogue;
 pub mod prelude;
 pub mod report;
-pub mod stiff;
 mod tables;
 pub mod testing;
 
@@ -33,3 +31,22 @@ pub use app::App;
 pub use assemble::Simulation;
 pub use nestar_engine::Error;
 pub use plugin_catalogue::RegisteredPlugin;
+
+/// Names for programs that use patches and particles as entities.
+pub mod entities {
+    pub use bevy_ecs::prelude::{Commands, Component, Entity, Query, With, Without};
+    pub use nestar_engine::data::{ParticleEntities, ParticleId, Patches};
+    pub use nestar_engine::mesh::{
+        Cost, Level, Observed, Owner, Parent, PatchComponent, PatchIndex, PatchRow, Pinned,
+        RefinementFlags, Topology,
+    };
+}
+
+/// Names for programs with sub-cycled sources, their energy budgets and their load balance.
+pub mod stiff {
+    pub use nestar_engine::data::Patches;
+    pub use nestar_engine::mesh::Cost;
+    pub use nestar_engine::step::{BudgetId, Budgets};
+    pub use nestar_kernels::mesh::subcycle::{CONTINUE, DONE, FAILED, Outcome, RETRY, Subcycle};
+    pub use nestar_systems::subcycling::Subcycling;
+}

@@ -20,7 +20,7 @@ use nestar_kernels::mesh::GhostView;
 use nestar_kernels::multigrid::device;
 use nestar_kernels::multigrid::exterior::Exterior;
 use nestar_kernels::multigrid::level::{self, LevelGrid};
-use nestar_kernels::multigrid::source::PoissonSource;
+use nestar_kernels::multigrid::stencil::PoissonSource;
 
 /// Fine-grid correction (tau) of the right-hand side of a level.
 pub struct FineCorrection;

@@ -5,7 +5,6 @@
 
 mod canvas;
 mod colour;
-mod dots;
 mod error;
 mod field;
 mod figure;

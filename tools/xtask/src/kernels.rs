@@ -1,7 +1,6 @@
 //! The step `kernels`: NVRTC compiles the CUDA text of every device item, on all cores.
-use crate::Outcome;
-use crate::commands::{cargo, execute, target_directory};
 use crate::python;
+use crate::{Outcome, cargo, execute, target_directory};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
 //! Python environment of the tests, with zarr, xarray and NVRTC.
-use crate::commands::target_directory;
+use crate::target_directory;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

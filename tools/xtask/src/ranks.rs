@@ -1,7 +1,6 @@
 //! MPI for the tests of ranks: PyPI's MPICH, or the system's where `MPICC` names its compiler.
-use crate::Outcome;
-use crate::commands::{cargo, execute, target_directory};
 use crate::python;
+use crate::{Outcome, cargo, execute, target_directory};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;

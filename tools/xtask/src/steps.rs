@@ -1,7 +1,7 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
 
-use crate::commands::{cargo, execute};
 use crate::{Outcome, kernels, layers, python, ranks, words};
+use crate::{cargo, execute};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,6 +1,5 @@
 //! Test of the crate made by `nestar new`: build, check, run and test.
-use crate::Outcome;
-use crate::commands::{cargo, execute, target_directory};
+use crate::{Outcome, cargo, execute, target_directory};
 use std::path::Path;
 use std::process::Command;
 

@@ -1,7 +1,6 @@
 //! Stress tests: kills, injected faults, flipped bits and random decks; and tests of `unsafe` code and of parsers under
 //! AddressSanitizer or Miri, if the toolchain has them.
-use crate::Outcome;
-use crate::commands::{cargo, execute, target_directory};
+use crate::{Outcome, cargo, execute, target_directory};
 use std::path::Path;
 use std::process::Command;
 

@@ -6,7 +6,7 @@ use nestar_device::{LAUNCH, program};
 use nestar_engine_device::{Device, DeviceError, Growable, Kernel, LaunchShape};
 use nestar_engine_mesh::{Domain, Topology};
 use nestar_kernels::mesh::device::{PATCHES_PER_BLOCK, TOPOLOGY};
-use nestar_kernels::mesh::topology_parameters::{
+use nestar_kernels::mesh::parameters::{
     self, AdoptParameters, LinkParameters, ScatterParameters, SetParameters,
 };
 use nestar_kernels::mesh::{COARSER, OUTSIDE};
@@ -76,7 +76,7 @@ impl DeviceTopology {
     /// # Errors
     /// The kernels do not compile; the device refuses.
     pub fn new(device: &Device, domain: Domain, levels: usize) -> Result<Self, DeviceError> {
-        let source = [&program(&topology_parameters::items()), LAUNCH, TOPOLOGY].concat();
+        let source = [&program(&parameters::topology_items()), LAUNCH, TOPOLOGY].concat();
         let module = device.compile("topology", &source)?;
         let most = (device.memory()?.total / ROW_BYTES).min(i32::MAX as u64 / 8) as usize;
         let list = || PatchList::new(device, most);

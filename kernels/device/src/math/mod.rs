@@ -7,12 +7,10 @@
 mod double;
 mod error_function;
 mod exponential;
-mod hyperbolic;
 mod sums;
 mod trigonometric;
 
 pub use error_function::erf;
-pub use exponential::{exp, exp_m1, ln, ln_1p, ln_ratio, log10, pow, sqrt};
-pub use hyperbolic::{cosh, sinh, tanh};
+pub use exponential::{cosh, exp, exp_m1, ln, ln_1p, ln_ratio, log10, pow, sinh, sqrt, tanh};
 pub use sums::{sum3, sum4};
 pub use trigonometric::{atan, atan2, cos, sin, tan};

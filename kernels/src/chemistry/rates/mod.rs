@@ -4,7 +4,6 @@ mod deuterium;
 mod dissociation;
 mod fits;
 mod lines;
-mod molecular_lines;
 mod molecules;
 
 pub use dissociation::{Dissociation, saha};
@@ -170,9 +169,9 @@ pub fn value(column: usize, t: Temperature, choices: RateChoices) -> f64 {
     let energy = MYR / BOLTZMANN;
     match column {
         K1..=K58 => MYR * atoms::rate(column, t, choices.recombination),
-        COOL_HI..=COOL_HEIII => energy * lines::cooling(column, t, choices.recombination),
+        COOL_HI..=COOL_HEIII => energy * lines::atomic_cooling(column, t, choices.recombination),
         K7..=K22 => MYR * molecules::rate(column, t, choices.three_body),
         K50..=K55 => MYR * deuterium::rate(column, t),
-        _ => energy * molecular_lines::cooling(column, t, choices.h2_cooling),
+        _ => energy * lines::molecular_cooling(column, t, choices.h2_cooling),
     }
 }

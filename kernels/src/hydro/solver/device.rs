@@ -146,8 +146,8 @@ impl FluidProgram {
             ppm::flattening::ITEM,
             riemann::flux_of_scalar::ITEM,
             riemann::normalized_fraction::ITEM,
-            riemann::hllc::flux_hllc::ITEM,
-            riemann::hlle::flux_hlle::ITEM,
+            riemann::flux_hllc::ITEM,
+            riemann::flux_hlle::ITEM,
             riemann::exact::flux_exact::ITEM,
             fluxes::mean4::ITEM,
         ]

@@ -77,8 +77,8 @@ struct Conserved {
 // ---- fluxes
 
 RS_FN State riemann(const State& l, const State& r) {
-  if constexpr (RIEMANN == 0) return hydro::riemann::hllc::flux_hllc<REAL>(l, r, gamma());
-  else if constexpr (RIEMANN == 1) return hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
+  if constexpr (RIEMANN == 0) return hydro::riemann::flux_hllc<REAL>(l, r, gamma());
+  else if constexpr (RIEMANN == 1) return hydro::riemann::flux_hlle<REAL>(l, r, gamma());
   else return hydro::riemann::exact::flux_exact<REAL>(l, r, gamma());
 }
 

@@ -3,7 +3,7 @@ use super::tube::{Ends, Tube};
 use super::tubes::conserved;
 use crate::hydro::limiter::half_monotonized_central;
 use crate::hydro::riemann::exact::sample;
-use crate::hydro::riemann::hllc::flux_hllc;
+use crate::hydro::riemann::flux_hllc;
 use crate::hydro::{FluidMethod, Reconstruction, Scheme, eos, hancock};
 use std::f64::consts::TAU;
 

@@ -2,8 +2,8 @@
 use super::sample::Random;
 use crate::hydro::eos::{conserved_from_primitive, total_energy};
 use crate::hydro::riemann::exact::{flux_exact, sample, star};
-use crate::hydro::riemann::hllc::flux_hllc;
-use crate::hydro::riemann::hlle::flux_hlle;
+use crate::hydro::riemann::flux_hllc;
+use crate::hydro::riemann::flux_hlle;
 use crate::hydro::riemann::{flux_of_scalar, flux_of_state, wave_speeds};
 
 type Solver = fn(&[f64; 5], &[f64; 5], f64) -> [f64; 5];

@@ -5,7 +5,7 @@ use nestar::engine::mesh::Topology;
 use nestar::engine::step::config::BoundaryKind;
 use nestar::kernels::mesh::Rows;
 use nestar::kernels::multigrid::ghost_values::PotentialSlopes;
-use nestar::kernels::multigrid::source::PoissonSource;
+use nestar::kernels::multigrid::stencil::PoissonSource;
 use nestar::systems::fields::Potential;
 use nestar::systems::gravity::{ExteriorPotential, Matter};
 use nestar_tests::Stepper;

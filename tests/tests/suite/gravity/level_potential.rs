@@ -9,7 +9,7 @@ use nestar::engine::data::Pool;
 use nestar::entities::Topology;
 use nestar::kernels::mesh::GhostView;
 use nestar::kernels::multigrid::level::{self, LevelGrid};
-use nestar::kernels::multigrid::source::PoissonSource;
+use nestar::kernels::multigrid::stencil::PoissonSource;
 use nestar::prelude::*;
 use nestar::systems::fields::Potential;
 use nestar::systems::fields::{Matter, OwnPotential};
