@@ -67,8 +67,13 @@ where
     let weight = attempts.weight;
     let measures = weight > 0.0 && measure_costs(sim);
     let parameters = Arc::new(parameters);
-    let again = (components, numbers.clone());
-    Replays::add::<F::First, M>(&mut sim.world, again, attempts.calls, parameters.clone());
+    Replays::add::<F::First, M>(
+        &mut sim.world,
+        components,
+        numbers.clone(),
+        attempts.calls,
+        parameters.clone(),
+    );
     let read = numbers.clone();
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F::First>,
@@ -77,7 +82,8 @@ where
                         mut counters: ResMut<RunCounters>,
                         mut patches: Patches<&mut Cost>| {
         rows.choose(components);
-        rows.name_sums(attempts.account.unwrap_or_default());
+        let (name, names) = attempts.account.unwrap_or_default();
+        rows.name_sums(name, names);
         let inputs = F::Others::read(&others).with_numbers(read.as_deref());
         let tally = field.iterate::<M>(&rows, inputs, attempts.calls, &parameters);
         counters.count_subcycles(&tally);

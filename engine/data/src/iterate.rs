@@ -214,8 +214,10 @@ impl<F: Field> Pool<F> {
     pub fn replay_case<M: CellSubcycle>(
         &self,
         case: &CellCase,
-        (geometry, most): (&LevelGeometry, usize),
-        (chosen, numbers): (Components, Option<&DerivedInputs>),
+        geometry: &LevelGeometry,
+        most: usize,
+        chosen: Components,
+        numbers: Option<&DerivedInputs>,
         given: &M::Parameters,
     ) -> Vec<CellCallResult> {
         in_precision!(case.precision, R => self.replay_calls::<M, R>(case, geometry, most, chosen, numbers, given))

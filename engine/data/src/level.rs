@@ -42,8 +42,8 @@ impl LevelRows<'_, '_> {
     }
 
     /// Sets the names of summed numbers in messages: the account and its numbers.
-    pub fn name_sums(&mut self, names: (&'static str, &'static [&'static str])) {
-        *self.sums = names;
+    pub fn name_sums(&mut self, account: &'static str, numbers: &'static [&'static str]) {
+        *self.sums = (account, numbers);
     }
 
     /// Returns `true` while the initial hierarchy is only estimated, a few patches at a time. Work on whole levels is

@@ -31,7 +31,7 @@ pub(crate) fn check(node: &DeckNode, shape: &ValueShape, path: &str, faults: &mu
         }
         (ShapeKind::Number, DeckValue::Number(number)) => range(node, shape, *number, path, faults),
         (ShapeKind::Text(least, most), DeckValue::Text(text)) => {
-            length(node, (*least, *most), text, path, faults)
+            length(node, *least, *most, text, path, faults)
         }
         (ShapeKind::Words(words), DeckValue::Text(word)) => {
             let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
@@ -78,21 +78,22 @@ fn range(node: &DeckNode, shape: &ValueShape, number: f64, path: &str, faults: &
 /// Checks the length of a text.
 fn length(
     node: &DeckNode,
-    allowed: (Option<u64>, Option<u64>),
+    least: Option<u64>,
+    most: Option<u64>,
     text: &str,
     path: &str,
     faults: &mut Vec<Fault>,
 ) {
     let length = text.chars().count() as u64;
-    if allowed.0.is_some_and(|least| length < least) {
-        let message = match allowed.0 {
+    if least.is_some_and(|least| length < least) {
+        let message = match least {
             Some(1) | None => format!("`{path}` must not be empty"),
             Some(least) => {
                 format!("`{path}` must have at least {least} characters, found {length}")
             }
         };
         faults.push(Fault::at(&node.location, message));
-    } else if let Some(most) = allowed.1.filter(|most| length > *most) {
+    } else if let Some(most) = most.filter(|most| length > *most) {
         let message = format!("`{path}` must have at most {most} characters, found {length}");
         faults.push(Fault::at(&node.location, message));
     }

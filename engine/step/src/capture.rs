@@ -69,7 +69,8 @@ impl Capture {
     pub fn of<F: Field>(
         view: &FieldView<F>,
         clock: &LevelClock,
-        (row, cell): (u32, usize),
+        row: u32,
+        cell: usize,
         after: Vec<f64>,
     ) -> Result<Self, DeviceError> {
         let layers = view.reach();
@@ -188,7 +189,8 @@ impl Replays {
     /// its largest number of calls and its parameters.
     pub fn add<F: Field, M: CellSubcycle>(
         world: &mut World,
-        (chosen, numbers): (Components, Option<Arc<DerivedInputs>>),
+        chosen: Components,
+        numbers: Option<Arc<DerivedInputs>>,
         calls: usize,
         given: Arc<M::Parameters>,
     ) where
@@ -197,8 +199,8 @@ impl Replays {
         let replay = move |world: &World, case: &CellCase| {
             let domain = &world.resource::<Topology>().domain;
             let geometry = geometry(domain, case.level, [case.time, case.dt]);
-            let (pool, read) = (Pool::<F>::of(world), (chosen, numbers.as_deref()));
-            pool.replay_case::<M>(case, (&geometry, calls), read, &given)
+            let (pool, numbers) = (Pool::<F>::of(world), numbers.as_deref());
+            pool.replay_case::<M>(case, &geometry, calls, chosen, numbers, &given)
         };
         let mut all = world.resource_mut::<Self>();
         all.0.insert(M::ITEM.path(), Box::new(replay));

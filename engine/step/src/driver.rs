@@ -350,7 +350,7 @@ impl Driver {
             }
         }
         let remaining = until - world.resource::<Levels>().time(0);
-        let step = synchronised_step(root, remaining, None, 0.0, 0.0);
+        let step = synchronised_step(root.0, root.1, remaining, None, 0.0, 0.0);
         Ok(Some((step.dt, step.limiter)))
     }
 
@@ -361,9 +361,9 @@ impl Driver {
         until: f64,
     ) -> Result<ChosenStep, Error> {
         let remaining = until - world.resource::<Levels>().time(level);
-        let limit = self.limit(world, level)?;
+        let (name, longest) = self.limit(world, level)?;
         // no step is longer than `max_step`
-        let stretch = self.settings.time.max_step / limit.1 - 1.0;
+        let stretch = self.settings.time.max_step / longest - 1.0;
         let increase = self.settings.time.increase.min(stretch);
         if let Some((root, limiter)) = self.prescribed {
             let parts = match self.settings.time.levels {
@@ -372,7 +372,7 @@ impl Driver {
             };
             let prescribed = clipped_step(limiter, root / parts, remaining);
             // limits may have become smaller since the root step began
-            let allowed = synchronised_step(limit, prescribed.dt, None, increase, 0.0);
+            let allowed = synchronised_step(name, longest, prescribed.dt, None, increase, 0.0);
             return Ok(match allowed.meets {
                 true => prescribed,
                 false => allowed,
@@ -385,7 +385,8 @@ impl Driver {
             _ => Some(self.limit(world, level + 1)?.1),
         };
         Ok(synchronised_step(
-            limit,
+            name,
+            longest,
             remaining,
             finer,
             increase,

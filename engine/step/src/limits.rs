@@ -113,13 +113,13 @@ pub struct ChosenStep {
 /// (limit `finer_dt`).
 #[must_use]
 pub fn synchronised_step(
-    limit: (&'static str, f64),
+    limiter: &'static str,
+    longest: f64,
     remaining: f64,
     finer_dt: Option<f64>,
     increase: f64,
     decrease: f64,
 ) -> ChosenStep {
-    let (limiter, longest) = limit;
     // a remainder of round-off size belongs to this step
     let steps = (remaining / longest - increase.max(1e-10)).ceil();
     if steps <= 1.0 {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_step_is_stretched_to_meet_the_parent() {
-        let step = synchronised_step(("courant", 1.0), 1.05, None, 0.1, 0.1);
+        let step = synchronised_step("courant", 1.0, 1.05, None, 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -187,7 +187,7 @@ mod tests {
                 meets: true
             }
         );
-        let step = synchronised_step(("courant", 1.0), 0.7, None, 0.1, 0.1);
+        let step = synchronised_step("courant", 1.0, 0.7, None, 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -204,7 +204,7 @@ mod tests {
         for (remaining, expected) in [(1.2, 2), (2.05, 2), (2.15, 3), (3.0, 3), (57.3, 58)] {
             let (mut time, mut steps) = (0.0, Vec::new());
             loop {
-                let step = synchronised_step(("courant", 1.0), remaining - time, None, 0.1, 0.1);
+                let step = synchronised_step("courant", 1.0, remaining - time, None, 0.1, 0.1);
                 steps.push(step.dt);
                 time += step.dt;
                 if step.meets {
@@ -215,13 +215,13 @@ mod tests {
             let even = remaining / expected as f64;
             assert!(even <= 1.1 && steps.iter().all(|dt| (dt / even - 1.0).abs() < 1e-9));
         }
-        let far = synchronised_step(("courant", 0.5), f64::INFINITY, None, 0.1, 0.1);
+        let far = synchronised_step("courant", 0.5, f64::INFINITY, None, 0.1, 0.1);
         assert_eq!((far.dt, far.meets), (0.5, false));
     }
 
     #[test]
     fn a_step_is_shortened_to_two_of_the_finer_level() {
-        let step = synchronised_step(("courant", 1.0), 10.0, Some(0.48), 0.1, 0.1);
+        let step = synchronised_step("courant", 1.0, 10.0, Some(0.48), 0.1, 0.1);
         assert_eq!(
             step,
             ChosenStep {
@@ -230,7 +230,7 @@ mod tests {
                 meets: false
             }
         );
-        let step = synchronised_step(("courant", 1.0), 10.0, Some(0.4), 0.1, 0.1);
+        let step = synchronised_step("courant", 1.0, 10.0, Some(0.4), 0.1, 0.1);
         assert_eq!(step.dt, 1.0, "too far to help");
     }
 

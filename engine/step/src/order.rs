@@ -156,13 +156,14 @@ impl Schedules {
     ) -> SystemOptions<'_> {
         let system = O::with_error_handling(IntoSystem::into_system(system));
         let parameters = std::any::type_name::<M>();
-        self.add_boxed(world, (set.phase(), set.intern()), system, parameters)
+        self.add_boxed(world, set.phase(), set.intern(), system, parameters)
     }
 
     fn add_boxed(
         &mut self,
         world: &mut World,
-        (phase, set): (Phase, InternedSystemSet),
+        phase: Phase,
+        set: InternedSystemSet,
         mut system: BoxedSystem,
         parameters: &'static str,
     ) -> SystemOptions<'_> {

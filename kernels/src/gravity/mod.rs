@@ -204,7 +204,8 @@ pub unsafe fn accelerate<R: Real>(
     slopes: &PotentialSlopes<R>,
     out: &Rows<R>,
     row: u32,
-    (first, factor): (usize, R),
+    first: usize,
+    factor: R,
     fourth: bool,
 ) {
     let slopes = slopes.of(row, fourth);

@@ -139,7 +139,7 @@ impl Piece {
     /// Creates a piece for the fine flux register of face `face` (x-, x+, y-, y+, z-, z+) of a row, after `before` values of others. It
     /// holds the reference fluxes and their change, 4 x 4 each.
     #[must_use]
-    pub fn register((row, face): (u32, u8), before: u64) -> Self {
+    pub fn register(row: u32, face: u8, before: u64) -> Self {
         Self::part(row, before, [face.into(), 0, 0], [4, 4, 2])
     }
 

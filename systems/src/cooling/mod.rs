@@ -317,14 +317,14 @@ fn register(
 ) -> Result<(), Error> {
     let components = sim.at_rest(&[])?.components;
     let cooler = Arc::new(cooler);
-    let (again, world) = ((components, numbers.clone()), &mut sim.world);
+    let (read, world) = (numbers.clone(), &mut sim.world);
     match numbers.is_none() {
-        true => Replays::add::<Gas, cool>(world, again, 1, cooler.clone()),
-        false => Replays::add::<Gas, cool_by>(world, again, 1, cooler.clone()),
+        true => Replays::add::<Gas, cool>(world, components, read, 1, cooler.clone()),
+        false => Replays::add::<Gas, cool_by>(world, components, read, 1, cooler.clone()),
     }
     let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Budgets>| {
         rows.choose(components);
-        rows.name_sums(("cooling", &ENERGIES));
+        rows.name_sums("cooling", &ENERGIES);
         let tally = match &numbers {
             None => gas.iterate::<cool>(&rows, (), 1, &cooler),
             Some(numbers) => gas.iterate::<cool_by>(&rows, &**numbers, 1, &cooler),

@@ -191,7 +191,7 @@ impl<P: PotentialField, F: AccelerationBy<P>> GravityAcceleration<'_, '_, P, F> 
             let slopes = host_slopes::<R, P, P::Exterior>(&potential, &matter, &self.exterior_potential, equation);
             let rows = out.present::<R>();
             // SAFETY: distinct rows.
-            for_each_row(out.rows(), |row| unsafe { gravity::accelerate(&slopes, &rows, row, (first, R::lit(F::FACTOR)), fourth) });
+            for_each_row(out.rows(), |row| unsafe { gravity::accelerate(&slopes, &rows, row, first, R::lit(F::FACTOR), fourth) });
         });
         Ok(())
     }

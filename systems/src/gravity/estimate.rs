@@ -36,7 +36,8 @@ impl ExchangeEstimate {
     pub fn of(
         config: &GravityConfig,
         cycle_settings: CycleSettings,
-        (own, pairs): (bool, bool),
+        own: bool,
+        pairs: bool,
         domain: &Domain,
         surroundings: Surroundings,
     ) -> Self {

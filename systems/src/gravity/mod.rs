@@ -174,7 +174,7 @@ impl Plugin for SelfGravity {
         let own = sim.world.contains_resource::<OwnPotentialRequested>();
         let pairs = sim.world.contains_resource::<PairAccelerationRequested>();
         let effects =
-            ExchangeEstimate::of(&config, cycle_settings, (own, pairs), &domain, surroundings);
+            ExchangeEstimate::of(&config, cycle_settings, own, pairs, &domain, surroundings);
         sim.declare_exchanges(move |shape| effects.waits(shape));
         sim.world.insert_resource(Gravity {
             cycle_settings,

@@ -102,10 +102,10 @@ impl UnphysicalCell {
         log: &FallbackLog,
         model: &GasModel,
     ) -> Result<Option<String>, DeviceError> {
-        let Some(place) = self.place else {
+        let Some((row, cell)) = self.place else {
             return Ok(None);
         };
-        let capture = Capture::of(gas, clock, place, self.after.clone())?;
+        let capture = Capture::of(gas, clock, row, cell, self.after.clone())?;
         let details = log.details(model, capture.components.len());
         let capture = Capture {
             why: self.why.clone(),

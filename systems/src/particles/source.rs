@@ -163,12 +163,12 @@ fn set_pair_densities(
     rows.visit(level);
     if level > 0 {
         let deep = DeepParticles::in_step(level, input.clock.end, &input.levels);
-        input.set_density(&rows, (level, deep), &mut species, &mut inner, &others)?;
+        input.set_density(&rows, level, deep, &mut species, &mut inner, &others)?;
         inner.update::<without_particles>(&rows, &matter, &[]);
     }
     if level < rows.finest() {
         let deep = DeepParticles::now(level + 1);
-        input.set_density(&rows, (level, deep), &mut species, &mut outer, &others)?;
+        input.set_density(&rows, level, deep, &mut species, &mut outer, &others)?;
         outer.update::<without_particles>(&rows, &matter, &[]);
     }
     Ok(())
@@ -179,7 +179,8 @@ impl DepositInput<'_> {
     fn set_density<F: Field>(
         &self,
         rows: &LevelRows,
-        (level, deep): (usize, DeepParticles),
+        level: usize,
+        deep: DeepParticles,
         species: &mut SpeciesMap,
         density: &mut Write<F>,
         others: &Comm,

@@ -105,8 +105,8 @@ impl Plugin for Sources {
             sim.with_numbers(&numbers)
                 .limit::<Gas, fall_time>("acceleration", [config.limit]);
         }
-        let read = (Components::default(), Some(numbers.clone()));
-        Replays::add::<Gas, sources>(&mut sim.world, read, 1, Arc::new([]));
+        let read = Some(numbers.clone());
+        Replays::add::<Gas, sources>(&mut sim.world, Components::default(), read, 1, Arc::new([]));
         let act = move |rows: LevelRows, mut gas: Write<Gas>| {
             gas.iterate::<sources>(&rows, &*numbers, 1, &[]);
         };

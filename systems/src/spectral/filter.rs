@@ -92,11 +92,11 @@ impl Filter {
         assert_eq!(values.len(), self.planes(self.rank).len() * nx * ny);
         let modes = self.modes_of_planes(&values);
         drop(values);
-        let rows = transposed(ranks, modes, 2 * ny, (&self.planes, &self.waves))?;
+        let rows = transposed(ranks, modes, 2 * ny, &self.planes, &self.waves)?;
         let modes = self.multiplied(&rows, factor);
         drop(rows);
         let width = 2 * self.shape.grown()[1];
-        let rows = transposed(ranks, modes, width, (&self.waves, &self.grown))?;
+        let rows = transposed(ranks, modes, width, &self.waves, &self.grown)?;
         Ok(self.cells_of_planes(&rows))
     }
 
@@ -397,7 +397,8 @@ pub fn transposed(
     ranks: &dyn Communicator,
     values: Vec<f64>,
     width: usize,
-    (outer, inner): (&Shares, &Shares),
+    outer: &Shares,
+    inner: &Shares,
 ) -> Result<Rows, RanksError> {
     let me = ranks.rank();
     let mut rows = Rows {

@@ -118,7 +118,7 @@ impl Canvas {
     pub fn text(
         &mut self,
         text: &str,
-        (x, y): (f32, f32),
+        [x, y]: [f32; 2],
         style: &Style,
         anchor: Anchor,
         direction: TextDirection,

@@ -152,11 +152,11 @@ impl FigureLayout {
             let x = self.left as f64 + (mark.value - view.left[0]) * view.scale()[0];
             let column = x.round() as i64 - self.line / 2;
             self.mark(canvas, column, bottom, TextDirection::Up);
-            let at = (x as f32, bottom as f32 + 30.0 * self.unit);
+            let at = [x as f32, bottom as f32 + 30.0 * self.unit];
             canvas.text(&mark.label, at, &tick, Anchor::Middle, TextDirection::Right);
         }
         let x = self.left as f32 + 0.5 * columns as f32;
-        let at = (x, bottom as f32 + 68.0 * self.unit);
+        let at = [x, bottom as f32 + 68.0 * self.unit];
         let name = Axis::name(view.plane[0]);
         canvas.text(name, at, &label, Anchor::Middle, TextDirection::Right);
     }
@@ -172,12 +172,12 @@ impl FigureLayout {
             let row = y.round() as i64 - self.line / 2;
             self.mark(canvas, self.left - self.line, row, TextDirection::Right);
             let x = self.left as f32 - 14.0 * self.unit;
-            let at = (x, y as f32 + 6.5 * self.unit);
+            let at = [x, y as f32 + 6.5 * self.unit];
             canvas.text(&mark.label, at, &tick, Anchor::End, TextDirection::Right);
             widest = widest.max(text_width(&mark.label, &tick));
         }
         let x = self.left as f32 - 30.0 * self.unit - widest;
-        let at = (x.max(24.0 * self.unit), self.top as f32 + 0.5 * rows as f32);
+        let at = [x.max(24.0 * self.unit), self.top as f32 + 0.5 * rows as f32];
         let name = Axis::name(view.plane[1]);
         canvas.text(name, at, &label, Anchor::Middle, TextDirection::Up);
     }
@@ -203,7 +203,7 @@ impl FigureLayout {
         let widest = self.bar_ticks(canvas, x + self.bar + self.line, rows, palette);
         let beside = (x + self.bar) as f32 + 46.0 * self.unit + widest;
         let limit = (x + self.bar + self.bar_labels) as f32 - 12.0 * self.unit;
-        let at = (beside.min(limit), self.top as f32 + 0.5 * rows as f32);
+        let at = [beside.min(limit), self.top as f32 + 0.5 * rows as f32];
         let style = fitted(self.style(25.0), text, rows as f32 + 100.0 * self.unit);
         canvas.text(text, at, &style, Anchor::Middle, TextDirection::Up);
     }
@@ -217,7 +217,7 @@ impl FigureLayout {
             let length = if label.is_empty() { 4.0 } else { 7.0 } * self.unit;
             let top = (y.round() as i64 - self.line / 2).clamp(self.top, self.top + rows - 1);
             canvas.fill(x, top, length.round() as i64, self.line, INK);
-            let at = (x as f32 + 13.0 * self.unit, y as f32 + 6.5 * self.unit);
+            let at = [x as f32 + 13.0 * self.unit, y as f32 + 6.5 * self.unit];
             canvas.text(&label, at, &style, Anchor::Start, TextDirection::Right);
             widest = widest.max(text_width(&label, &style));
         }
@@ -231,7 +231,7 @@ impl FigureLayout {
         let (left, right) = (self.left as f32, (self.left + columns) as f32);
         canvas.text(
             &texts.time,
-            (right, y),
+            [right, y],
             &style,
             Anchor::End,
             TextDirection::Right,
@@ -240,7 +240,7 @@ impl FigureLayout {
         let style = fitted(self.style(28.0), &texts.title, width);
         canvas.text(
             &texts.title,
-            (left, y),
+            [left, y],
             &style,
             Anchor::Start,
             TextDirection::Right,
@@ -330,7 +330,7 @@ impl FigureLayout {
             let x = self.left as f32 + units(12.0);
             let y = self.top as f32 + units(30.0) * (line as f32 + 0.85);
             let text = particles::name(path);
-            canvas.text(text, (x, y), &style, Anchor::Start, TextDirection::Right);
+            canvas.text(text, [x, y], &style, Anchor::Start, TextDirection::Right);
         }
     }
 }

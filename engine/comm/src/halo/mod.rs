@@ -262,8 +262,8 @@ impl Halos {
                 (&mut faces.receives, &plan.receives),
             ] {
                 let faces = faces.iter().map(|(peer, faces)| (*peer, &faces[..]));
-                list.set(device, FACES, faces, |face, before| {
-                    Piece::register(*face, before)
+                list.set(device, FACES, faces, |&(row, face), before| {
+                    Piece::register(row, face, before)
                 })?;
             }
             let device = self.own_device.as_ref();

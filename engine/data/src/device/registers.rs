@@ -124,7 +124,9 @@ impl DeviceRegisters {
         first: u32,
     ) -> Result<u32, DeviceError> {
         let faces = remote_faces(topology, pair);
-        let faces: Vec<Piece> = faces.map(|face| Piece::register(face, 0)).collect();
+        let faces: Vec<Piece> = faces
+            .map(|(row, face)| Piece::register(row, face, 0))
+            .collect();
         if faces.is_empty() {
             return Ok(0);
         }

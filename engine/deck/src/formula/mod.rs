@@ -275,7 +275,10 @@ fn emit(tree: &Tree, curves: Curves, program: &mut FormulaProgram) -> usize {
                 .map(|(i, argument)| i + emit(argument, curves, program));
             let depth = needs.max().unwrap_or(0);
             let op = match *op {
-                Op::Curve(index) => Op::Curve(curve_index(&curves[usize::from(index)], program)),
+                Op::Curve(index) => {
+                    let (name, curve) = &curves[usize::from(index)];
+                    Op::Curve(curve_index(name, curve, program))
+                }
                 op => op,
             };
             program.ops.push(op);
@@ -285,10 +288,10 @@ fn emit(tree: &Tree, curves: Curves, program: &mut FormulaProgram) -> usize {
 }
 
 /// Returns the index of a tabulated function in the program.
-fn curve_index(curve: &(String, Arc<Curve>), program: &mut FormulaProgram) -> u16 {
-    let known = program.curves.iter().position(|own| own.0 == curve.0);
+fn curve_index(name: &str, curve: &Arc<Curve>, program: &mut FormulaProgram) -> u16 {
+    let known = program.curves.iter().position(|own| own.0 == name);
     known.unwrap_or_else(|| {
-        program.curves.push(curve.clone());
+        program.curves.push((name.into(), curve.clone()));
         program.curves.len() - 1
     }) as u16
 }

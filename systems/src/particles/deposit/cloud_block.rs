@@ -147,7 +147,8 @@ impl CloudBlock {
     pub fn add_clouds<R: ParticleReal, const W: usize, const CENTRED: bool>(
         &mut self,
         patch: [i32; 3],
-        (finer, up): (usize, usize),
+        finer: usize,
+        up: usize,
         seen: &PredictedPositions<R>,
         page: &Page<R>,
         count: usize,
@@ -314,17 +315,14 @@ impl CloudBlocks {
         }
         if !zone.has_inner() || up > 0 {
             return match up > 0 && W < WIDE {
-                true => {
-                    (self.own).add_clouds::<R, WIDE, true>(index, (finer, up), seen, page, count)
-                }
-                false => {
-                    (self.own).add_clouds::<R, W, false>(index, (finer, up), seen, page, count)
-                }
+                true => (self.own).add_clouds::<R, WIDE, true>(index, finer, up, seen, page, count),
+                false => (self.own).add_clouds::<R, W, false>(index, finer, up, seen, page, count),
             };
         }
         for n in 0..count {
             let mass = seen.weight(page, n);
-            self.add_beside::<W>(seen.offset(page, n), mass, zone, index);
+            let (offset, step) = seen.offset(page, n);
+            self.add_beside::<W>(offset, step, mass, zone, index);
         }
     }
 
@@ -339,16 +337,16 @@ impl CloudBlocks {
         index: [i32; 3],
     ) {
         for n in 0..count {
-            let (mass, place) = (seen.weight(page, n), seen.offset(page, n));
+            let mass = seen.weight(page, n);
+            let (offset, step) = seen.offset(page, n);
             let deep = seen.deep_part(page, n, zone, mass);
-            let (offset, step) = place;
             if !zone.is_inner(cell_of(offset, step)) {
                 if deep < mass {
-                    self.add_beside::<W>(place, mass - deep, zone, index);
+                    self.add_beside::<W>(offset, step, mass - deep, zone, index);
                 }
                 continue;
             }
-            self.add_beside::<W>(place, mass, zone, index);
+            self.add_beside::<W>(offset, step, mass, zone, index);
             if deep > 0 {
                 let patch = [0, 1, 2].map(|axis| index[axis] + step[axis]);
                 (self.own).change_by_cloud::<W, false>(offset, patch, self.finer, deep);
@@ -361,7 +359,8 @@ impl CloudBlocks {
     #[inline(always)]
     fn add_beside<const W: usize>(
         &mut self,
-        (mut offset, step): ([u64; 3], [i32; 3]),
+        mut offset: [u64; 3],
+        step: [i32; 3],
         mass: u64,
         zone: &BoundaryZone,
         index: [i32; 3],

@@ -187,7 +187,7 @@ impl DeviceParticles {
                 let patches = &self.patches;
                 let spans = topology.rows(level).iter();
                 let spans = spans.map(|&row| (row, patches[row as usize].lists[list]));
-                let chunks: Vec<u32> = spans.flat_map(pieces).collect();
+                let chunks: Vec<u32> = spans.flat_map(|(row, span)| pieces(row, span)).collect();
                 buffer.chunks.set(&self.kernels.device, &chunks)?;
                 let count = chunks.len() / 3;
                 let each = (buffer.used / count.max(1)).next_power_of_two() as u32;
@@ -292,7 +292,7 @@ impl DeviceParticles {
 const PORTION: usize = 1 << 15;
 
 /// Splits the particles of a row into chunks of similar size: row, first, count.
-pub(super) fn pieces((row, span): (u32, RowSpan)) -> impl Iterator<Item = u32> {
+pub(super) fn pieces(row: u32, span: RowSpan) -> impl Iterator<Item = u32> {
     let number = span.count.div_ceil(CHUNK as u32);
     let each = span.count.div_ceil(number.max(1)).next_multiple_of(32);
     let starts = (0..number).map(move |n| n * each);

@@ -301,7 +301,7 @@ impl DeviceParticles {
             let rows = step.topology.rows(level).iter();
             let rows = rows.filter(|&&row| self.border.1[row as usize]);
             let spans = rows.map(|&row| (row, self.patches[row as usize].lists[list]));
-            let chunks: Vec<u32> = spans.flat_map(pieces).collect();
+            let chunks: Vec<u32> = spans.flat_map(|(row, span)| pieces(row, span)).collect();
             if chunks.is_empty() {
                 continue;
             }

@@ -48,7 +48,7 @@ impl RemapPieces {
 
 /// Splits particles into chunks with a target, as [`RemapParameters::pieces`].
 fn pieces_to(span: RowSpan, row: u32, relation: i32) -> Vec<u32> {
-    let pieces: Vec<u32> = pieces((row, span)).collect();
+    let pieces: Vec<u32> = pieces(row, span).collect();
     let pieces = pieces.as_chunks().0.iter();
     let pieces = pieces.map(|&[row, first, count]| [row, relation as u32, first, count]);
     pieces.flatten().collect()

@@ -180,7 +180,7 @@ impl DeviceParticles {
         let patches = rows
             .iter()
             .map(|&row| (row, self.patches[row as usize].lists[0]));
-        let all: Vec<u32> = patches.flat_map(pieces).collect();
+        let all: Vec<u32> = patches.flat_map(|(row, span)| pieces(row, span)).collect();
         if all.is_empty() {
             return Ok(());
         }
