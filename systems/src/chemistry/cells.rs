@@ -22,30 +22,6 @@ const PLACES: [usize; SPECIES] = [HI, HII, HEI, HEII, HEIII, HM, H2, H2P, DI, DP
 #[device]
 const MASSES: [f64; SPECIES] = [1.0, 1.0, 4.0, 4.0, 4.0, 1.0, 2.0, 2.0, 2.0, 2.0, 3.0];
 
-/// Gas and the densities of 5 scalars (6 species).
-#[device]
-#[derive(Clone, Copy)]
-pub struct Gas6<R: Real> {
-    pub(super) gas: Conserved<R>,
-    pub(super) species: [R; 5],
-}
-
-/// Gas and the densities of 8 scalars (9 species).
-#[device]
-#[derive(Clone, Copy)]
-pub struct Gas9<R: Real> {
-    pub(super) gas: Conserved<R>,
-    pub(super) species: [R; 8],
-}
-
-/// Gas and the densities of 11 scalars (12 species).
-#[device]
-#[derive(Clone, Copy)]
-pub struct Gas12<R: Real> {
-    pub(super) gas: Conserved<R>,
-    pub(super) species: [R; 11],
-}
-
 /// The network and conversion factors from code units.
 #[device]
 #[derive(Clone)]
@@ -130,17 +106,17 @@ pub(super) fn surroundings<R: Real>(
     }
 }
 
-/// Advances a cell by one call: as many sub-steps as so far, at first one. `at` holds the step and the heating by
+/// Advances a cell by one call: as many sub-steps as so far, at first one. `dt` is the step, `more` the heating by
 /// formula. Gas below the floor is raised to it first. Returns the status and the number of sub-steps.
 #[device]
 fn react<R: Real, const S: usize, const N: usize, const K: usize>(
     gas: &mut Conserved<R>,
     species: &mut [R; K],
     reached: &mut SubcycleState<R>,
-    at: (R, R),
+    dt: R,
+    more: R,
     p: &ChemistryParameters<R>,
 ) -> (i32, i32) {
-    let (dt, more) = at;
     let mut s = abundances::<R, S, K>(*gas, species, p);
     let hydrogen = p.hydrogen * gas.density;
     let per_kelvin = hydrogen / p.kelvin;
@@ -187,126 +163,6 @@ fn exchanged<R: Real>(
     [reached.gone + heated + raised, heated, raised]
 }
 
-/// One call for gas of 6 species, with the step and heating by formula.
-#[device]
-fn react_call_6<R: Real>(
-    from: Gas6<R>,
-    before: SubcycleState<R>,
-    at: (R, R),
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas6<R>, SubcycleState<R>, [R; 3]> {
-    let (mut u, mut reached) = (from, before);
-    let (status, work) = react::<R, 3, 4, 5>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Subcycle::<Gas6<R>, SubcycleState<R>, [R; 3]> {
-        state: u,
-        carried: reached,
-        sums: exchanged(u.gas, reached, p),
-        status,
-        work,
-    }
-}
-
-/// Reactions, heating and cooling of 6 species, with up to `chemistry.max_substeps` sub-steps per cell.
-#[device]
-pub fn react_6<R: Real>(
-    all: (Gas6<R>, SubcycleState<R>),
-    at: &Place<R>,
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas6<R>, SubcycleState<R>, [R; 3]> {
-    react_call_6(all.0, all.1, (at.dt, 0.0), p)
-}
-
-/// Reactions of 6 species with heating by a formula (erg/s per hydrogen nucleus), with up to `chemistry.max_substeps`
-/// sub-steps.
-#[device]
-pub fn react_6_by<R: Real>(
-    all: (Gas6<R>, [R; 1], SubcycleState<R>),
-    at: &Place<R>,
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas6<R>, SubcycleState<R>, [R; 3]> {
-    react_call_6(all.0, all.2, (at.dt, all.1[0]), p)
-}
-
-/// One call for gas of 9 species, with the step and heating by formula.
-#[device]
-fn react_call_9<R: Real>(
-    from: Gas9<R>,
-    before: SubcycleState<R>,
-    at: (R, R),
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas9<R>, SubcycleState<R>, [R; 3]> {
-    let (mut u, mut reached) = (from, before);
-    let (status, work) = react::<R, 6, 7, 8>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Subcycle::<Gas9<R>, SubcycleState<R>, [R; 3]> {
-        state: u,
-        carried: reached,
-        sums: exchanged(u.gas, reached, p),
-        status,
-        work,
-    }
-}
-
-/// Reactions, heating and cooling of 9 species, with up to `chemistry.max_substeps` sub-steps per cell.
-#[device]
-pub fn react_9<R: Real>(
-    all: (Gas9<R>, SubcycleState<R>),
-    at: &Place<R>,
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas9<R>, SubcycleState<R>, [R; 3]> {
-    react_call_9(all.0, all.1, (at.dt, 0.0), p)
-}
-
-/// Reactions of 9 species with heating by a formula (erg/s per hydrogen nucleus), with up to `chemistry.max_substeps`
-/// sub-steps.
-#[device]
-pub fn react_9_by<R: Real>(
-    all: (Gas9<R>, [R; 1], SubcycleState<R>),
-    at: &Place<R>,
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas9<R>, SubcycleState<R>, [R; 3]> {
-    react_call_9(all.0, all.2, (at.dt, all.1[0]), p)
-}
-
-/// One call for gas of 12 species, with the step and heating by formula.
-#[device]
-fn react_call_12<R: Real>(
-    from: Gas12<R>,
-    before: SubcycleState<R>,
-    at: (R, R),
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas12<R>, SubcycleState<R>, [R; 3]> {
-    let (mut u, mut reached) = (from, before);
-    let (status, work) = react::<R, 8, 9, 11>(&mut u.gas, &mut u.species, &mut reached, at, p);
-    Subcycle::<Gas12<R>, SubcycleState<R>, [R; 3]> {
-        state: u,
-        carried: reached,
-        sums: exchanged(u.gas, reached, p),
-        status,
-        work,
-    }
-}
-
-/// Reactions, heating and cooling of 12 species, with up to `chemistry.max_substeps` sub-steps per cell.
-#[device]
-pub fn react_12<R: Real>(
-    all: (Gas12<R>, SubcycleState<R>),
-    at: &Place<R>,
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas12<R>, SubcycleState<R>, [R; 3]> {
-    react_call_12(all.0, all.1, (at.dt, 0.0), p)
-}
-
-/// Reactions of 12 species with heating by a formula (erg/s per hydrogen nucleus), with up to `chemistry.max_substeps`
-/// sub-steps.
-#[device]
-pub fn react_12_by<R: Real>(
-    all: (Gas12<R>, [R; 1], SubcycleState<R>),
-    at: &Place<R>,
-    p: &ChemistryParameters<R>,
-) -> Subcycle<Gas12<R>, SubcycleState<R>, [R; 3]> {
-    react_call_12(all.0, all.2, (at.dt, all.1[0]), p)
-}
-
 /// Sets the densities of species to those of ionisation equilibrium. The gas keeps its energy, or its temperature.
 #[device]
 fn ionise<R: Real, const S: usize, const K: usize>(
@@ -328,30 +184,6 @@ fn ionise<R: Real, const S: usize, const K: usize>(
     }
 }
 
-/// Ionisation equilibrium of 6 species.
-#[device]
-pub fn ionise_6<R: Real>(u: Gas6<R>, p: &ChemistryParameters<R>) -> Gas6<R> {
-    let mut v = u;
-    ionise::<R, 3, 5>(&mut v.gas, &mut v.species, p);
-    v
-}
-
-/// Ionisation equilibrium of 9 species.
-#[device]
-pub fn ionise_9<R: Real>(u: Gas9<R>, p: &ChemistryParameters<R>) -> Gas9<R> {
-    let mut v = u;
-    ionise::<R, 6, 8>(&mut v.gas, &mut v.species, p);
-    v
-}
-
-/// Ionisation equilibrium of 12 species.
-#[device]
-pub fn ionise_12<R: Real>(u: Gas12<R>, p: &ChemistryParameters<R>) -> Gas12<R> {
-    let mut v = u;
-    ionise::<R, 8, 11>(&mut v.gas, &mut v.species, p);
-    v
-}
-
 /// Converts the stored densities to abundances without rescaling.
 #[device]
 fn stored_abundances<R: Real, const K: usize>(
@@ -371,50 +203,6 @@ fn stored_abundances<R: Real, const K: usize>(
     s
 }
 
-/// Temperature in kelvin, from the species.
-#[device]
-pub fn temperature_6<R: Real>(u: Gas6<R>, hydrogen: R, kelvin: R) -> R {
-    temperature::<R, 3>(&stored_abundances::<R, 5>(
-        u.gas, &u.species, hydrogen, kelvin,
-    ))
-}
-
-/// Temperature in kelvin, from the species.
-#[device]
-pub fn temperature_9<R: Real>(u: Gas9<R>, hydrogen: R, kelvin: R) -> R {
-    temperature::<R, 6>(&stored_abundances::<R, 8>(
-        u.gas, &u.species, hydrogen, kelvin,
-    ))
-}
-
-/// Temperature in kelvin, from the species.
-#[device]
-pub fn temperature_12<R: Real>(u: Gas12<R>, hydrogen: R, kelvin: R) -> R {
-    temperature::<R, 8>(&stored_abundances::<R, 11>(
-        u.gas, &u.species, hydrogen, kelvin,
-    ))
-}
-
-/// Electrons per hydrogen nucleus.
-#[device]
-pub fn electrons_6<R: Real>(u: Gas6<R>, hydrogen: R) -> R {
-    electrons::<R, 3>(&stored_abundances::<R, 5>(u.gas, &u.species, hydrogen, 1.0))
-}
-
-/// Electrons per hydrogen nucleus.
-#[device]
-pub fn electrons_9<R: Real>(u: Gas9<R>, hydrogen: R) -> R {
-    electrons::<R, 6>(&stored_abundances::<R, 8>(u.gas, &u.species, hydrogen, 1.0))
-}
-
-/// Electrons per hydrogen nucleus.
-#[device]
-pub fn electrons_12<R: Real>(u: Gas12<R>, hydrogen: R) -> R {
-    electrons::<R, 8>(&stored_abundances::<R, 11>(
-        u.gas, &u.species, hydrogen, 1.0,
-    ))
-}
-
 /// Rescales the densities of species, with one factor per element, to the element masses of the gas.
 #[device]
 fn rescaled<R: Real, const S: usize, const K: usize>(
@@ -426,29 +214,95 @@ fn rescaled<R: Real, const S: usize, const K: usize>(
     densities::<R, K>(&s, p.hydrogen * gas.density)
 }
 
-/// Rescales 6 species to the elements of their gas, after flux corrections.
-#[device]
-pub fn rescale_elements_6<R: Real>(u: Gas6<R>, p: &ChemistryParameters<R>) -> Gas6<R> {
-    Gas6 {
-        gas: u.gas,
-        species: rescaled::<R, 3, 5>(u.gas, &u.species, p),
-    }
-}
+/// Defines the state of the gas of a network and its cell functions, for `$s` species with abundances to solve for, `$n`
+/// equations and `$k` scalars.
+macro_rules! network {
+    ($gas:ident, $s:tt, $n:tt, $k:tt: $call:ident, $react:ident, $react_by:ident, $ionise:ident, $temperature:ident,
+     $electrons:ident, $rescale:ident) => {
+        /// Gas and the densities of its species, except electrons.
+        #[device]
+        #[derive(Clone, Copy)]
+        pub struct $gas<R: Real> {
+            pub(super) gas: Conserved<R>,
+            pub(super) species: [R; $k],
+        }
 
-/// Rescales 9 species to the elements of their gas, after flux corrections.
-#[device]
-pub fn rescale_elements_9<R: Real>(u: Gas9<R>, p: &ChemistryParameters<R>) -> Gas9<R> {
-    Gas9 {
-        gas: u.gas,
-        species: rescaled::<R, 6, 8>(u.gas, &u.species, p),
-    }
-}
+        /// One call, with the step and heating by formula.
+        #[device]
+        fn $call<R: Real>(
+            from: $gas<R>,
+            before: SubcycleState<R>,
+            dt: R,
+            more: R,
+            p: &ChemistryParameters<R>,
+        ) -> Subcycle<$gas<R>, SubcycleState<R>, [R; 3]> {
+            let (mut u, mut reached) = (from, before);
+            let (status, work) =
+                react::<R, $s, $n, $k>(&mut u.gas, &mut u.species, &mut reached, dt, more, p);
+            Subcycle::<$gas<R>, SubcycleState<R>, [R; 3]> {
+                state: u,
+                carried: reached,
+                sums: exchanged(u.gas, reached, p),
+                status,
+                work,
+            }
+        }
 
-/// Rescales 12 species to the elements of their gas, after flux corrections.
-#[device]
-pub fn rescale_elements_12<R: Real>(u: Gas12<R>, p: &ChemistryParameters<R>) -> Gas12<R> {
-    Gas12 {
-        gas: u.gas,
-        species: rescaled::<R, 8, 11>(u.gas, &u.species, p),
-    }
+        /// Reactions, heating and cooling, with up to `chemistry.max_substeps` sub-steps per cell.
+        #[device]
+        pub fn $react<R: Real>(
+            all: ($gas<R>, SubcycleState<R>),
+            at: &Place<R>,
+            p: &ChemistryParameters<R>,
+        ) -> Subcycle<$gas<R>, SubcycleState<R>, [R; 3]> {
+            $call(all.0, all.1, at.dt, 0.0, p)
+        }
+
+        /// Reactions with heating by a formula (erg/s per hydrogen nucleus), with up to `chemistry.max_substeps`
+        /// sub-steps.
+        #[device]
+        pub fn $react_by<R: Real>(
+            all: ($gas<R>, [R; 1], SubcycleState<R>),
+            at: &Place<R>,
+            p: &ChemistryParameters<R>,
+        ) -> Subcycle<$gas<R>, SubcycleState<R>, [R; 3]> {
+            $call(all.0, all.2, at.dt, all.1[0], p)
+        }
+
+        /// Ionisation equilibrium.
+        #[device]
+        pub fn $ionise<R: Real>(u: $gas<R>, p: &ChemistryParameters<R>) -> $gas<R> {
+            let mut v = u;
+            ionise::<R, $s, $k>(&mut v.gas, &mut v.species, p);
+            v
+        }
+
+        /// Temperature in kelvin, from the species.
+        #[device]
+        pub fn $temperature<R: Real>(u: $gas<R>, hydrogen: R, kelvin: R) -> R {
+            temperature::<R, $s>(&stored_abundances::<R, $k>(
+                u.gas, &u.species, hydrogen, kelvin,
+            ))
+        }
+
+        /// Electrons per hydrogen nucleus.
+        #[device]
+        pub fn $electrons<R: Real>(u: $gas<R>, hydrogen: R) -> R {
+            electrons::<R, $s>(&stored_abundances::<R, $k>(
+                u.gas, &u.species, hydrogen, 1.0,
+            ))
+        }
+
+        /// Rescales the species to the elements of their gas, after flux corrections.
+        #[device]
+        pub fn $rescale<R: Real>(u: $gas<R>, p: &ChemistryParameters<R>) -> $gas<R> {
+            $gas {
+                gas: u.gas,
+                species: rescaled::<R, $s, $k>(u.gas, &u.species, p),
+            }
+        }
+    };
 }
+network!(Gas6, 3, 4, 5: react_call_6, react_6, react_6_by, ionise_6, temperature_6, electrons_6, rescale_elements_6);
+network!(Gas9, 6, 7, 8: react_call_9, react_9, react_9_by, ionise_9, temperature_9, electrons_9, rescale_elements_9);
+network!(Gas12, 8, 9, 11: react_call_12, react_12, react_12_by, ionise_12, temperature_12, electrons_12, rescale_elements_12);

@@ -36,25 +36,6 @@ fn exchange_time<R: Real, const S: usize, const N: usize, const K: usize>(
     s.energy / (f[S] * p.myr)
 }
 
-/// Energy over the absolute net rate of change, in code time, for 6 species; infinite if the rate is 0 and for gas that
-/// stays at the floor.
-#[device]
-pub fn cooling_time_6<R: Real>(u: Gas6<R>, p: &ChemistryParameters<R>) -> R {
-    exchange_time::<R, 3, 4, 5>(u.gas, &u.species, p).abs()
-}
-
-/// As `cooling_time_6`, for 9 species.
-#[device]
-pub fn cooling_time_9<R: Real>(u: Gas9<R>, p: &ChemistryParameters<R>) -> R {
-    exchange_time::<R, 6, 7, 8>(u.gas, &u.species, p).abs()
-}
-
-/// As `cooling_time_6`, for 12 species.
-#[device]
-pub fn cooling_time_12<R: Real>(u: Gas12<R>, p: &ChemistryParameters<R>) -> R {
-    exchange_time::<R, 8, 9, 11>(u.gas, &u.species, p).abs()
-}
-
 /// Returns `true` if gas with this rate of change of its energy stays at the floor.
 #[device]
 fn stays_at_floor<R: Real, const S: usize>(
@@ -99,59 +80,36 @@ fn is_short<R: Real>(time: R, gas: Conserved<R>, at: &Place<R>, cells: R) -> boo
     time < 0.0 && -time * sound < cells * width
 }
 
-/// Fraction of the cooling time or of the thermal response time, whichever is shorter.
-#[device]
-pub fn response_6<R: Real>(u: Gas6<R>, p: &ChemistryLimit<R>) -> R {
-    p.of * response_time::<R, 3, 4, 5>(u.gas, &u.species, 0.0, &p.chemistry)
-}
+/// Defines the cell functions of a network for limits and criteria; its numbers are those of the gas in `cells.rs`.
+macro_rules! times {
+    ($gas:ident, $s:tt, $n:tt, $k:tt: $cooling_time:ident, $response:ident, $response_by:ident, $cools_within:ident) => {
+        /// Energy over the absolute net rate of change, in code time; infinite if the rate is 0 and for gas that stays at
+        /// the floor.
+        #[device]
+        pub fn $cooling_time<R: Real>(u: $gas<R>, p: &ChemistryParameters<R>) -> R {
+            exchange_time::<R, $s, $n, $k>(u.gas, &u.species, p).abs()
+        }
 
-/// As `response_6`, with heating by a formula.
-#[device]
-pub fn response_6_by<R: Real>(all: (Gas6<R>, [R; 1]), p: &ChemistryLimit<R>) -> R {
-    p.of * response_time::<R, 3, 4, 5>(all.0.gas, &all.0.species, all.1[0], &p.chemistry)
-}
+        /// Fraction of the cooling time or of the thermal response time, whichever is shorter.
+        #[device]
+        pub fn $response<R: Real>(u: $gas<R>, p: &ChemistryLimit<R>) -> R {
+            p.of * response_time::<R, $s, $n, $k>(u.gas, &u.species, 0.0, &p.chemistry)
+        }
 
-/// Fraction of the cooling time or of the thermal response time, whichever is shorter.
-#[device]
-pub fn response_9<R: Real>(u: Gas9<R>, p: &ChemistryLimit<R>) -> R {
-    p.of * response_time::<R, 6, 7, 8>(u.gas, &u.species, 0.0, &p.chemistry)
-}
+        /// Fraction of the shorter of the two times, with heating by a formula.
+        #[device]
+        pub fn $response_by<R: Real>(all: ($gas<R>, [R; 1]), p: &ChemistryLimit<R>) -> R {
+            p.of * response_time::<R, $s, $n, $k>(all.0.gas, &all.0.species, all.1[0], &p.chemistry)
+        }
 
-/// As `response_9`, with heating by a formula.
-#[device]
-pub fn response_9_by<R: Real>(all: (Gas9<R>, [R; 1]), p: &ChemistryLimit<R>) -> R {
-    p.of * response_time::<R, 6, 7, 8>(all.0.gas, &all.0.species, all.1[0], &p.chemistry)
+        /// Cells in which sound crosses fewer than `chemistry.length_cells` cells in a cooling time.
+        #[device]
+        pub fn $cools_within<R: Real>(u: $gas<R>, at: &Place<R>, p: &ChemistryLimit<R>) -> bool {
+            let time = exchange_time::<R, $s, $n, $k>(u.gas, &u.species, &p.chemistry);
+            is_short(time, u.gas, at, p.of)
+        }
+    };
 }
-
-/// Fraction of the cooling time or of the thermal response time, whichever is shorter.
-#[device]
-pub fn response_12<R: Real>(u: Gas12<R>, p: &ChemistryLimit<R>) -> R {
-    p.of * response_time::<R, 8, 9, 11>(u.gas, &u.species, 0.0, &p.chemistry)
-}
-
-/// As `response_12`, with heating by a formula.
-#[device]
-pub fn response_12_by<R: Real>(all: (Gas12<R>, [R; 1]), p: &ChemistryLimit<R>) -> R {
-    p.of * response_time::<R, 8, 9, 11>(all.0.gas, &all.0.species, all.1[0], &p.chemistry)
-}
-
-/// Cells in which sound crosses fewer than `chemistry.length_cells` cells in a cooling time.
-#[device]
-pub fn cools_within_6<R: Real>(u: Gas6<R>, at: &Place<R>, p: &ChemistryLimit<R>) -> bool {
-    let time = exchange_time::<R, 3, 4, 5>(u.gas, &u.species, &p.chemistry);
-    is_short(time, u.gas, at, p.of)
-}
-
-/// Cells in which sound crosses fewer than `chemistry.length_cells` cells in a cooling time.
-#[device]
-pub fn cools_within_9<R: Real>(u: Gas9<R>, at: &Place<R>, p: &ChemistryLimit<R>) -> bool {
-    let time = exchange_time::<R, 6, 7, 8>(u.gas, &u.species, &p.chemistry);
-    is_short(time, u.gas, at, p.of)
-}
-
-/// Cells in which sound crosses fewer than `chemistry.length_cells` cells in a cooling time.
-#[device]
-pub fn cools_within_12<R: Real>(u: Gas12<R>, at: &Place<R>, p: &ChemistryLimit<R>) -> bool {
-    let time = exchange_time::<R, 8, 9, 11>(u.gas, &u.species, &p.chemistry);
-    is_short(time, u.gas, at, p.of)
-}
+times!(Gas6, 3, 4, 5: cooling_time_6, response_6, response_6_by, cools_within_6);
+times!(Gas9, 6, 7, 8: cooling_time_9, response_9, response_9_by, cools_within_9);
+times!(Gas12, 8, 9, 11: cooling_time_12, response_12, response_12_by, cools_within_12);
