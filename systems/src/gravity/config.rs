@@ -1,12 +1,9 @@
 //! Defines the table `[gravity]`.
 
-use nestar_deck::{Deck, DeckError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use nestar_deck::{Deck, DeckError, deck};
 
 /// How the levels of the hierarchy are coupled in Poisson's equation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum Coupling {
     /// Poisson's equation is solved on all levels together: the potential of coarse levels includes the contribution of
     /// finer levels.
@@ -16,8 +13,7 @@ pub enum Coupling {
 }
 
 /// Boundary condition of the potential.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum GravityBoundary {
     /// As `domain.boundary`: periodic along periodic axes, with mirror images of the matter beyond reflecting faces, and
     /// vacuum beyond the others. Either no face has a vacuum beyond it, or at least one face of each axis.
@@ -31,8 +27,7 @@ pub enum GravityBoundary {
 }
 
 /// Solver of the root level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum RootMethod {
     /// Multigrid for a domain without isolated faces of at least 128^3 root cells that are nearly cubes, Fourier transforms
     /// otherwise.
@@ -48,8 +43,7 @@ pub enum RootMethod {
 }
 
 /// How gravity changes the energy of the gas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum GravityEnergy {
     /// By mass fluxes: the gas gains what its gravitational energy loses, from the mass flux through each cell face and
     /// the potentials on both sides. On a uniform mesh the sum of both energies is conserved to round-off; at level
@@ -62,8 +56,7 @@ pub enum GravityEnergy {
 }
 
 /// How gravity changes the momentum of the gas.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum GravityForce {
     /// By the gradient of the potential. The total momentum drifts if a level boundary cuts through dense matter.
     Gradient,
@@ -80,52 +73,55 @@ pub enum GravityForce {
 
 /// Self-gravity; the table `[gravity]` switches it on. Each step of a level solves Poisson's equation for the potential
 /// of all matter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct GravityConfig {
     /// Gravitational constant in code units. Default with a table `[units]`: the physical value.
-    #[schemars(range(min = 0.0), extend("unit" = "length**3/(mass*time**2)"))]
+    #[key(default = 1.0, unit = "length**3/(mass*time**2)", min = 0.0)]
     pub constant: f64,
     /// Coupling of the levels.
+    #[key(default = Coupling::TwoWay)]
     pub coupling: Coupling,
     /// Boundary condition of the potential.
+    #[key(default = GravityBoundary::Auto)]
     pub boundary: GravityBoundary,
     /// Solver of the root level.
+    #[key(default = RootMethod::Auto)]
     pub root: RootMethod,
     /// Largest number of multigrid cycles per solve of the root level. A cycle has one relaxation sweep before and one
     /// after the coarser grids. Three to eight cycles suffice for most solves.
-    #[schemars(range(min = 1, max = 100))]
+    #[key(default = 20, min = 1, max = 100)]
     pub root_cycles: usize,
     /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). Higher orders are less
     /// accurate if matter is farther from the centre of mass than a face is, as in long boxes. The run stops if the highest
     /// orders are as large as the monopole.
-    #[schemars(range(min = 1, max = 12))]
+    #[key(default = 8, min = 1, max = 12)]
     pub multipole_order: usize,
     /// Order of the finite differences for the acceleration: 2 or 4.
+    #[key(default = 4)]
     pub order: u8,
     /// How gravity changes the momentum of the gas.
+    #[key(default = GravityForce::Gradient)]
     pub force: GravityForce,
     /// How gravity changes the energy of the gas.
+    #[key(default = GravityEnergy::Fluxes)]
     pub energy: GravityEnergy,
     /// Largest number of cell widths across which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no
     /// limit.
-    #[schemars(range(min = 0.0))]
+    #[key(default = 0.5, min = 0.0)]
     pub limit: f64,
     /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles are present, because a residual of
     /// their own potential exerts a force on them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 20))]
+    #[key(min = 1, max = 20)]
     pub cycles: Option<usize>,
     /// Number of relaxation sweeps before and after the coarser grids of a level in each cycle. Default: 1, or 2 if
     /// particles are present.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 8))]
+    #[key(min = 1, max = 8)]
     pub sweeps: Option<usize>,
     /// Number of relaxation sweeps in each cycle when levels are synchronised, and after a regrid.
-    #[schemars(range(min = 1, max = 8))]
+    #[key(default = 2, min = 1, max = 8)]
     pub sweeps_aligned: usize,
     /// Number of cycles over all levels before the first step.
-    #[schemars(range(min = 1, max = 100))]
+    #[key(default = 4, min = 1, max = 100)]
     pub initial_cycles: usize,
 }
 
@@ -149,27 +145,6 @@ impl CycleSettings {
     /// particle on itself.
     pub fn for_inner_potential(self) -> usize {
         (3 * self.cycles).div_ceil(4)
-    }
-}
-
-impl Default for GravityConfig {
-    fn default() -> Self {
-        Self {
-            constant: 1.0,
-            coupling: Coupling::TwoWay,
-            boundary: GravityBoundary::Auto,
-            root: RootMethod::Auto,
-            root_cycles: 20,
-            multipole_order: 8,
-            order: 4,
-            force: GravityForce::Gradient,
-            energy: GravityEnergy::Fluxes,
-            limit: 0.5,
-            cycles: None,
-            sweeps: None,
-            sweeps_aligned: 2,
-            initial_cycles: 4,
-        }
     }
 }
 

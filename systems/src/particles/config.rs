@@ -4,14 +4,12 @@ use super::initial::{InitialParticlesConfig, LatticeInitial, RandomInitial, Tabl
 use super::species::MovedBy;
 use crate::declare::PerLevel;
 use crate::fields::GasModel;
+use nestar_deck::deck;
 use nestar_engine::{Engine, Error};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Shape of the cloud with which a particle deposits mass and gathers forces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum Cloud {
     /// Nearest grid point: the whole particle in one cell; fastest and least accurate.
     Ngp,
@@ -38,46 +36,34 @@ impl Cloud {
 /// Particles are integrated with kick-drift-kick at the step of the level that contains them. Mass is
 /// deposited and forces are gathered with the same cloud, and the deposited mass is conserved to the last
 /// bit. Particles leave the domain through faces that are neither periodic nor reflecting.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct ParticlesConfig {
     /// Cloud shape for mass deposit and force gather.
+    #[key(default = Cloud::Cic)]
     pub cloud: Cloud,
     /// Largest number of cells that a particle may cross along an axis in one step of its level.
-    #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0.0))]
+    #[key(default = 0.5, max = 1.0, above = 0.0)]
     pub courant: f64,
     /// Factor f of the acceleration limit dt <= f * sqrt(cell width / |a|); 0 disables the limit.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[key(default = 0.5, min = 0.0, max = 1.0)]
     pub acceleration: f64,
     /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary; 0: no zone.
     /// Particles in the zone move as those of the coarse level do, which reduces their self-force. With 3 the self-force of
     /// particles beside the zone is smaller, but less of a level has its own resolution.
-    #[schemars(range(min = 0, max = 3))]
+    #[key(default = 2, min = 0, max = 3)]
     pub zone: u32,
     /// Cost of one particle step in units of one cell update, for load balancing.
-    #[schemars(range(min = 0.0, max = 1000.0))]
+    #[key(default = 2.0, min = 0.0, max = 1000.0)]
     pub weight: f64,
     /// Refinement by particles.
+    #[key(default = RefineConfig::default())]
     pub refine: RefineConfig,
     /// Test of determinism: permutes the particles in memory at each root step, which must not change results.
+    #[key(default = false)]
     pub shuffle: bool,
     /// Species by name.
+    #[key(default = BTreeMap::new())]
     pub species: BTreeMap<String, SpeciesConfig>,
-}
-
-impl Default for ParticlesConfig {
-    fn default() -> Self {
-        Self {
-            cloud: Cloud::Cic,
-            courant: 0.5,
-            acceleration: 0.5,
-            zone: 2,
-            weight: 2.0,
-            refine: RefineConfig::default(),
-            shuffle: false,
-            species: BTreeMap::new(),
-        }
-    }
 }
 
 impl ParticlesConfig {
@@ -92,49 +78,42 @@ impl ParticlesConfig {
 
 /// Refinement by particles of all species. Each key is a number, or a list with one number per level from 0;
 /// levels beyond the end of a list are not refined. The deck's flag buffer is added.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[deck]
 pub struct RefineConfig {
     /// Refines patches (8^3 cells) that contain more particles than this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_patch: Option<PerLevel<f64>>,
     /// Keeps the eight children of a patch while one of them contains more particles than this. Does not
     /// refine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub kept_per_patch: Option<PerLevel<f64>>,
     /// Refines cells that contain more particles than this.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("minimum" = 0.0))]
     pub per_cell: Option<PerLevel<f64>>,
     /// Refines cells that contain more particle mass than this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
+    #[key(unit = "mass")]
+    #[schemars(extend("minimum" = 0.0))]
     pub mass_per_cell: Option<PerLevel<f64>>,
 }
 
 /// Particle species.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct SpeciesConfig {
     /// Mass of each particle. If absent, each particle has its own mass, given by `initial`. Particles with
     /// mass 0 feel gravity but are no source of it.
-    #[serde(default)]
-    #[schemars(range(min = 0.0), extend("unit" = "mass"))]
+    #[key(unit = "mass", min = 0.0)]
     pub mass: Option<f64>,
     /// What moves the particles.
-    #[serde(default)]
+    #[key(default = MovedBy::default())]
     pub moved_by: MovedBy,
     /// Seed of the random displacements of `mass-fluxes` tracers.
-    #[serde(default)]
+    #[key(default = 0)]
     pub seed: u32,
     /// Names of additional numbers stored for each particle.
-    #[serde(default)]
+    #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Which particles are entities, to which plugins can attach components. Default: `each` if a rank starts
     /// with at most 10 million particles, else `on-demand`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entities: Option<EntityPolicy>,
     /// Initial particles.
     pub initial: InitialParticlesConfig,
@@ -152,8 +131,7 @@ impl SpeciesConfig {
 }
 
 /// Which particles of a species are entities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
 pub enum EntityPolicy {
     /// Each particle from the start; takes about 80 bytes more per particle.
     Each,

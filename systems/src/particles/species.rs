@@ -3,19 +3,18 @@
 use super::device::{Arrivals, DeviceParticles, ListId, ParticleKernels};
 pub use super::pages::PatchParticles;
 use super::pages::{PagePool, ParticleColumns};
+use nestar_deck::deck;
 use nestar_device::random::Stream;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::data::{ParticleGroup, ParticleSet, Precision};
 use nestar_engine::device::{DeviceError, Kernel};
 use nestar_engine::mesh::Topology;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
 
 /// What moves particles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[deck]
+#[derive(Default)]
 pub enum MovedBy {
     /// Gravity: collisionless particles.
     #[default]

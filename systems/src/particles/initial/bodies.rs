@@ -1,28 +1,24 @@
 //! Particles listed one by one in the deck.
 
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
-use nestar_deck::{Deck, DeckError};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use nestar_deck::{Deck, DeckError, deck};
 use std::collections::BTreeMap;
 
 /// A body.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct Body {
     /// Position.
-    #[schemars(extend("unit" = "length"))]
+    #[key(unit = "length")]
     pub position: [f64; 3],
     /// Velocity.
-    #[serde(default)]
-    #[schemars(extend("unit" = "length/time"))]
+    #[key(default = [0.0; 3], unit = "length/time")]
     pub velocity: [f64; 3],
     /// Mass, unless the species gives the mass of each particle.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("minimum" = 0.0, "unit" = "mass"))]
+    #[key(unit = "mass", min = 0.0)]
     pub mass: Option<f64>,
     /// Scalars by name; default 0.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[key(default = BTreeMap::new())]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scalars: BTreeMap<String, f64>,
 }
 

@@ -2,11 +2,9 @@
 
 use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
-use nestar_deck::{Deck, DeckError, Formula};
+use nestar_deck::{Deck, DeckError, Formula, deck};
 use nestar_device::math::sum3;
 use nestar_engine::mesh::Domain;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Variables of the formulas: the lattice point, its distance from the origin, and the identity.
@@ -15,29 +13,25 @@ const VARIABLES: [&str; 5] = ["x", "y", "z", "r", "id"];
 /// Particles on a regular lattice in the domain, one at the centre of each lattice cell, displaced by
 /// formulas. Formulas may use the lattice point `x`, `y`, `z`, its distance `r` from the origin, and the
 /// identity `id`, which counts along x first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct LatticeInitial {
     /// Lattice points along x, y, z.
     #[schemars(extend("minimum" = 1))]
     pub points: [u32; 3],
     /// Displacement from the lattice point along x, y, z, formulas.
-    #[serde(default = "zeros")]
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = zeros(), unit = "length")]
     pub displacement: [String; 3],
     /// Velocity along x, y, z, formulas.
-    #[serde(default = "zeros")]
-    #[schemars(extend("unit" = "length/time"))]
+    #[key(default = zeros(), unit = "length/time")]
     pub velocity: [String; 3],
     /// Mass, a formula; not allowed if the species gives the mass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("unit" = "mass"))]
+    #[key(unit = "mass")]
     pub mass: Option<String>,
     /// Condition, a formula: a point has a particle where it is not 0. Identities count all points.
-    #[serde(default = "one")]
+    #[key(default = one())]
     pub keep: String,
     /// Scalars by name, formulas; default 0.
-    #[serde(default)]
+    #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
 }
 

@@ -2,11 +2,9 @@
 
 use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
-use nestar_deck::{Deck, DeckError, Formula};
+use nestar_deck::{Deck, DeckError, Formula, deck};
 use nestar_device::math::sum3;
 use nestar_device::random::{Stream, normals, of_id, uniforms};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Variables: the identity, six uniform and three normal deviates; all but the position formulas also have
@@ -23,32 +21,29 @@ const UNIFORM_BLOCKS: usize = 3;
 /// seed and the identity. `u0` to `u5` are uniform between 0 and 1; `g0` to `g2` are normal deviates with
 /// mean 0 and variance 1. Formulas may also use the identity `id` and, except in `position`, the position
 /// `x`, `y`, `z` and its distance `r` from the origin.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct RandomInitial {
     /// Number of particles.
-    #[schemars(extend("minimum" = 0))]
+    #[key(min = 0)]
     pub count: u64,
     /// Seed of the random numbers.
-    #[serde(default)]
+    #[key(default = 0)]
     pub seed: u32,
     /// Position along x, y, z, formulas.
-    #[schemars(extend("unit" = "length"))]
+    #[key(unit = "length")]
     pub position: [String; 3],
     /// Velocity along x, y, z, formulas.
-    #[serde(default = "zeros")]
-    #[schemars(extend("unit" = "length/time"))]
+    #[key(default = zeros(), unit = "length/time")]
     pub velocity: [String; 3],
     /// Mass, a formula; not allowed if the species gives the mass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("unit" = "mass"))]
+    #[key(unit = "mass")]
     pub mass: Option<String>,
     /// Condition, a formula: a particle is created if it is not 0. `count` and identities count all
     /// particles.
-    #[serde(default = "one")]
+    #[key(default = one())]
     pub keep: String,
     /// Scalars by name, formulas; default 0.
-    #[serde(default)]
+    #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
 }
 

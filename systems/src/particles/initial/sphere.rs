@@ -3,7 +3,7 @@
 use super::random::numbers;
 use super::{InitialParticle, ParticleSource};
 use crate::spheres::{Centre, NamedSpheres, Sphere, UNIFORMS};
-use nestar_deck::{Deck, DeckError};
+use nestar_deck::{Deck, DeckError, deck};
 use nestar_device::random::{Stream, uniforms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,18 +21,18 @@ pub enum SphereNames {
 /// Particles of one component of spheres of the table `[spheres]`. All particles have the same mass: the
 /// total mass of the component over `count`. The number of particles of each sphere is proportional to its
 /// mass, rounded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
+#[derive(Eq)]
 pub struct SphereInitial {
     /// Name of the sphere, or a list of names.
     pub sphere: SphereNames,
     /// Name of the component, for example `dark`.
     pub component: String,
     /// Number of particles in all of these spheres together.
-    #[schemars(extend("minimum" = 1))]
+    #[key(min = 1)]
     pub count: u64,
     /// Seed of the random numbers.
-    #[serde(default)]
+    #[key(default = 0)]
     pub seed: u32,
 }
 

@@ -3,19 +3,16 @@
 use super::formulas::{AttributeFormulas, Compile, one};
 use super::parquet::{ParquetFile, is_parquet};
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
-use nestar_deck::{Deck, DeckError, Formula, TableFile};
+use nestar_deck::{Deck, DeckError, Formula, TableFile, deck};
 use nestar_snapshot::{column_names, read_columns};
 use rayon::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Particles from the rows of a file. Formulas may use the columns by name (`column_1`, `column_2`, ... if a
 /// name is not valid), the row number `row` from 0, and the deck's constants, for example those of units.
 /// Each rank reads the whole file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[deck]
 pub struct TableInitial {
     /// File name, relative to the folder of the deck. A text file has one row per line, with numbers
     /// separated by commas, semicolons or blanks, and names in the first row. Comments follow `#`, and `1D-3`
@@ -24,31 +21,23 @@ pub struct TableInitial {
     /// and `v_z`.
     pub file: String,
     /// Position along x, y, z, formulas.
-    #[serde(default = "default_position")]
-    #[schemars(extend("unit" = "length"))]
+    #[key(default = ["x", "y", "z"].map(String::from), unit = "length")]
     pub position: [String; 3],
     /// Identity, a formula: a unique integer from 0 to 2^53. Default: the column `id`, or the row number if
     /// there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Velocity along x, y, z, formulas. Default: the columns `vx`, `vy`, `vz`, or 0 if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("unit" = "length/time"))]
+    #[key(unit = "length/time")]
     pub velocity: Option<[String; 3]>,
     /// Mass, a formula. Default: the column `mass`. Not allowed if the species gives the mass.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("unit" = "mass"))]
+    #[key(unit = "mass")]
     pub mass: Option<String>,
     /// Condition, a formula: a row is a particle if it is not 0.
-    #[serde(default = "one")]
+    #[key(default = one())]
     pub keep: String,
     /// Scalars by name, formulas. Default: the column of the same name, or 0 if there is none.
-    #[serde(default)]
+    #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
-}
-
-fn default_position() -> [String; 3] {
-    ["x", "y", "z"].map(String::from)
 }
 
 /// Name of the row number in formulas.
