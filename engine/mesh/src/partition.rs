@@ -179,7 +179,10 @@ impl LevelWork {
 #[inline]
 pub fn hilbert_key(index: [u32; 3], bits: u32) -> u64 {
     let mut x = index;
-    untangle(&mut x, bits);
+    // undo the excess rotations, from the highest bit down
+    for b in (1..bits).rev() {
+        (0..3).for_each(|i| rotate(&mut x, i, b));
+    }
     // Gray encode
     x[1] ^= x[0];
     x[2] ^= x[1];
@@ -213,39 +216,23 @@ pub fn hilbert_index(key: u64, bits: u32) -> [u32; 3] {
     x[2] ^= x[1];
     x[1] ^= x[0];
     x[0] ^= t;
-    entangle(&mut x, bits);
+    // redo the excess rotations, from the lowest bit up
+    for b in 1..bits {
+        (0..3).rev().for_each(|i| rotate(&mut x, i, b));
+    }
     x
 }
 
-/// Redoes the excess rotations, from the lowest bit up: the inverse of [`untangle`].
-fn entangle(x: &mut [u32; 3], bits: u32) {
-    for b in 1..bits {
-        let low = (1u32 << b) - 1;
-        for i in (0..3).rev() {
-            if x[i] >> b & 1 == 1 {
-                x[0] ^= low;
-            } else {
-                let t = (x[0] ^ x[i]) & low;
-                x[0] ^= t;
-                x[i] ^= t;
-            }
-        }
-    }
-}
-
-/// Undoes the excess rotations, from the highest bit down.
-fn untangle(x: &mut [u32; 3], bits: u32) {
-    for b in (1..bits).rev() {
-        let low = (1u32 << b) - 1;
-        for i in 0..3 {
-            if x[i] >> b & 1 == 1 {
-                x[0] ^= low;
-            } else {
-                let t = (x[0] ^ x[i]) & low;
-                x[0] ^= t;
-                x[i] ^= t;
-            }
-        }
+/// Undoes (or redoes) the excess rotation of axis `i` at bit `b`.
+#[inline]
+fn rotate(x: &mut [u32; 3], i: usize, b: u32) {
+    let low = (1u32 << b) - 1;
+    if x[i] >> b & 1 == 1 {
+        x[0] ^= low;
+    } else {
+        let t = (x[0] ^ x[i]) & low;
+        x[0] ^= t;
+        x[i] ^= t;
     }
 }
 

@@ -296,7 +296,8 @@ pub struct CloudBlocks {
 }
 
 impl CloudBlocks {
-    /// Deposits the clouds of the first particles of a page of a patch.
+    /// Deposits the clouds of the first particles of a page of a patch, without the parts outside the boundary zone if only
+    /// those in it are wanted.
     #[inline(always)]
     pub fn add<R: ParticleReal, const W: usize>(
         &mut self,
@@ -310,10 +311,7 @@ impl CloudBlocks {
             true => (0, self.finer),
             false => (self.finer, 0),
         };
-        if self.only_zone {
-            return self.add_shallow::<R, W>(seen, page, count, zone, index);
-        }
-        if !zone.has_inner() || up > 0 {
+        if !self.only_zone && (!zone.has_inner() || up > 0) {
             return match up > 0 && W < WIDE {
                 true => (self.own).add_clouds::<R, WIDE, true>(index, finer, up, seen, page, count),
                 false => (self.own).add_clouds::<R, W, false>(index, finer, up, seen, page, count),
@@ -322,24 +320,10 @@ impl CloudBlocks {
         for n in 0..count {
             let mass = seen.weight(page, n);
             let (offset, step) = seen.offset(page, n);
-            self.add_beside::<W>(offset, step, mass, zone, index);
-        }
-    }
-
-    /// Deposits the clouds of the first particles of a page without the parts outside the boundary zone.
-    #[inline(always)]
-    fn add_shallow<R: ParticleReal, const W: usize>(
-        &mut self,
-        seen: &PredictedPositions<R>,
-        page: &Page<R>,
-        count: usize,
-        zone: &BoundaryZone,
-        index: [i32; 3],
-    ) {
-        for n in 0..count {
-            let mass = seen.weight(page, n);
-            let (offset, step) = seen.offset(page, n);
-            let deep = seen.deep_part(page, n, zone, mass);
+            let deep = match self.only_zone {
+                true => seen.deep_part(page, n, zone, mass),
+                false => 0,
+            };
             if !zone.is_inner(cell_of(offset, step)) {
                 if deep < mass {
                     self.add_beside::<W>(offset, step, mass - deep, zone, index);
