@@ -204,7 +204,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let mut texts = vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
         ("skeletons_fluid", fluid(&plain)),
-        ("skeletons_mending", fluid(&other)),
+        ("skeletons_fallback", fluid(&other)),
     ];
     texts.extend(cells(&field(1)));
     texts.extend(gravity(&field(0)));

@@ -6,7 +6,7 @@ use super::{Ranks, RanksError, exchange};
 use bevy_ecs::prelude::*;
 use nestar_engine_data::device::DeviceTopology;
 use nestar_engine_data::level::LevelView;
-use nestar_engine_data::operators::MendedOnHost;
+use nestar_engine_data::operators::RepairedOnHost;
 use nestar_engine_data::{
     CellValue, Components, DerivedInputs, Field, InputList, MeshContext, Pool, StoreRef, Stores,
     pairwise,
@@ -59,16 +59,16 @@ fn pairwise_sum(of_patches: &[f64], ranks: &Ranks) -> Result<f64, RanksError> {
 /// # Errors
 /// The device or another rank has failed.
 pub fn cells_repaired_between_levels(world: &World) -> Result<RepairedCells, RanksError> {
-    let mut mended = world.resource::<MendedOnHost>().0;
+    let mut repaired = world.resource::<RepairedOnHost>().0;
     for field in &world.resource::<Stores>().all() {
-        let on_device = field.of(world).mended_on_device()?;
-        mended.averages += on_device.averages;
-        mended.corrections += on_device.corrections;
+        let on_device = field.of(world).repaired_on_device()?;
+        repaired.averages += on_device.averages;
+        repaired.corrections += on_device.corrections;
     }
     let ranks = world.resource::<Ranks>();
     Ok(RepairedCells {
-        averages: ranks.sum(mended.averages)?,
-        corrections: ranks.sum(mended.corrections)?,
+        averages: ranks.sum(repaired.averages)?,
+        corrections: ranks.sum(repaired.corrections)?,
     })
 }
 

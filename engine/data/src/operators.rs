@@ -137,7 +137,7 @@ fn restrict_level<F: Field, R: Element>(
 
 /// Number of cells repaired on the host since the start of the run, because round-off made them unphysical.
 #[derive(Resource, Default)]
-pub struct MendedOnHost(pub RepairedCells);
+pub struct RepairedOnHost(pub RepairedCells);
 
 /// Replaces coarse fluxes by the sum of fine fluxes at coarse-fine faces (refluxing). Returns the number of cells
 /// repaired on the host. Collective.

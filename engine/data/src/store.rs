@@ -197,7 +197,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// The device fails.
-    fn mended_on_device(&self) -> Result<RepairedCells, DeviceError> {
+    fn repaired_on_device(&self) -> Result<RepairedCells, DeviceError> {
         Ok(RepairedCells::default())
     }
 

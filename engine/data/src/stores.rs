@@ -260,7 +260,7 @@ impl<F: Field> Store for Pool<F> {
         reduce::node_sums(self, around, level, nodes)
     }
 
-    fn mended_on_device(&self) -> Result<RepairedCells, DeviceError> {
+    fn repaired_on_device(&self) -> Result<RepairedCells, DeviceError> {
         let repaired = self.on_device().map(DevicePool::repaired);
         repaired.unwrap_or(Ok(RepairedCells::default()))
     }

@@ -4,7 +4,7 @@ use crate::snapshot::PatchOffsets;
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{Ranks, RanksError, cells_repaired_between_levels};
 use nestar_engine_data::Stores;
-use nestar_engine_data::operators::MendedOnHost;
+use nestar_engine_data::operators::RepairedOnHost;
 use nestar_engine_mesh::nesting::RefineRequests;
 use nestar_engine_mesh::{Clock, Levels, Topology};
 use nestar_engine_step::{Engine, Error, RunCounters};
@@ -22,11 +22,12 @@ pub(super) struct RestartState {
     totals: Vec<String>,
     cell_updates: u64,
     retried_steps: u64,
-    mended_cells: u64,
-    #[serde(default)]
-    mended_averages: u64,
-    #[serde(default)]
-    mended_corrections: u64,
+    #[serde(alias = "mended_cells")]
+    fallback_cells: u64,
+    #[serde(default, alias = "mended_averages")]
+    repaired_averages: u64,
+    #[serde(default, alias = "mended_corrections")]
+    repaired_corrections: u64,
     /// Per level: numbers of patches that finer patches need refined.
     wishes: Vec<Vec<u32>>,
 }
@@ -97,7 +98,7 @@ pub(super) fn state(
             split: (clock.split != clock.time).then(|| hex(clock.split)),
         }
     };
-    let mended = cells_repaired_between_levels(world)?;
+    let repaired = cells_repaired_between_levels(world)?;
     let names = Stores::totalled(world);
     let state = RestartState {
         clocks: (0..=topology.max_level).map(clock).collect(),
@@ -105,9 +106,9 @@ pub(super) fn state(
         totals: names.into_iter().map(|c| c.name.clone()).collect(),
         cell_updates: counters.cell_updates,
         retried_steps: counters.retried_steps,
-        mended_cells: counters.fallback_cells,
-        mended_averages: mended.averages,
-        mended_corrections: mended.corrections,
+        fallback_cells: counters.fallback_cells,
+        repaired_averages: repaired.averages,
+        repaired_corrections: repaired.corrections,
         wishes: refine_requests(world, offsets)?,
     };
     Ok(match serde_json::to_value(state) {
@@ -171,12 +172,12 @@ pub(super) fn restore_rest(sim: &mut Engine, state: &RestartState, offsets: &Pat
     let mut counters = sim.world.resource_mut::<RunCounters>();
     counters.cell_updates = state.cell_updates;
     counters.retried_steps = state.retried_steps;
-    counters.fallback_cells = state.mended_cells;
+    counters.fallback_cells = state.fallback_cells;
     // the counter is summed over ranks
     if sim.world.resource::<Ranks>().rank() == 0 {
-        sim.world.resource_mut::<MendedOnHost>().0 = RepairedCells {
-            averages: state.mended_averages,
-            corrections: state.mended_corrections,
+        sim.world.resource_mut::<RepairedOnHost>().0 = RepairedCells {
+            averages: state.repaired_averages,
+            corrections: state.repaired_corrections,
         };
     }
     sim.world.resource_scope(

@@ -27,7 +27,7 @@ use nestar_device::random::{Purposes, Stream};
 use nestar_engine_comm::{DiagnosticColumns, ExchangePlans, Halos, Ranks};
 use nestar_engine_data::PoolResource;
 use nestar_engine_data::device::DeviceTopology;
-use nestar_engine_data::operators::MendedOnHost;
+use nestar_engine_data::operators::RepairedOnHost;
 use nestar_engine_data::{
     Correct, DerivedFields, FaultBox, Field, FieldSpec, InputList, ParticleEntityIndex,
     ParticleKinds, Pool, Precision, Restrict, Stores, SubcycleQueues,
@@ -443,7 +443,7 @@ fn insert_empty(world: &mut World) {
     world.init_resource::<ParticleEntityIndex>();
     world.init_resource::<BoundaryRules>();
     world.init_resource::<Catalogue>();
-    world.init_resource::<MendedOnHost>();
+    world.init_resource::<RepairedOnHost>();
     world.init_resource::<DiagnosticColumns>();
     world.init_resource::<RunFacts>();
     world.init_resource::<Remarks>();

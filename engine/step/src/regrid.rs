@@ -6,7 +6,7 @@ use super::{Error, Settings, Write, memory};
 use bevy_ecs::prelude::*;
 use nestar_engine_comm as comm;
 use nestar_engine_comm::{RanksError, exchange};
-use nestar_engine_data::operators::MendedOnHost;
+use nestar_engine_data::operators::RepairedOnHost;
 use nestar_engine_data::{FaultBox, Field, FieldSpec, Stores};
 use nestar_engine_mesh::{Changes, LevelClock, NewRows};
 
@@ -88,9 +88,9 @@ pub(crate) fn changes(
 /// The device fails.
 pub fn restrict<F: Field>(
     mut field: Write<F>,
-    mut mended: ResMut<MendedOnHost>,
+    mut repaired: ResMut<RepairedOnHost>,
 ) -> Result<(), Error> {
-    mended.0.averages += field.restrict()?;
+    repaired.0.averages += field.restrict()?;
     Ok(())
 }
 
@@ -117,8 +117,8 @@ pub fn share<F: Field>(mut field: Write<F, 1>) -> Result<(), Error> {
 /// The device fails.
 pub fn correct<F: Field>(
     mut field: Write<F>,
-    mut mended: ResMut<MendedOnHost>,
+    mut repaired: ResMut<RepairedOnHost>,
 ) -> Result<(), Error> {
-    mended.0.corrections += field.correct()?;
+    repaired.0.corrections += field.correct()?;
     Ok(())
 }

@@ -83,7 +83,7 @@ RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
   if (!field::physical(u)) {
     field::to_primitive(before);
     field::repair(u, before);
-    launch::atomic_add(&p.mended->corrections, rs::u64(1));
+    launch::atomic_add(&p.repaired->corrections, rs::u64(1));
   }
   if constexpr (field::HAS_DEPENDENTS) field::reconcile(u);
   EACH_COMPONENT(c) values[c * CELLS] = u[c];

@@ -124,7 +124,7 @@ pub struct RestrictParameters<R> {
     /// `[row]`: set when a row changes.
     pub stale: Address<u8>,
     /// Counts of repaired cells.
-    pub mended: Address<RepairedCells>,
+    pub repaired: Address<RepairedCells>,
 }
 
 /// Counts cells that round-off made unphysical and that were repaired, since the start of a run.
@@ -238,7 +238,7 @@ pub struct CorrectionParameters<R> {
     /// `[row]`: set when a row changes.
     pub stale: Address<u8>,
     /// Counts of repaired cells.
-    pub mended: Address<RepairedCells>,
+    pub repaired: Address<RepairedCells>,
     /// Length of the coarse step.
     pub dt: f64,
     /// 1 / width of a coarse cell.

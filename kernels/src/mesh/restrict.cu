@@ -50,7 +50,7 @@ KERNEL(mesh_restrict, mesh::parameters::RestrictParameters<mesh::REAL>) {
       if constexpr (CENTRING == IN_CELLS) {
         if (!field::physical(u)) {
           repair_average(source, u);
-          launch::atomic_add(&p.mended->averages, rs::u64(1));
+          launch::atomic_add(&p.repaired->averages, rs::u64(1));
         }
         if constexpr (field::HAS_DEPENDENTS) field::reconcile(u);
       }

@@ -52,8 +52,8 @@ fn loses_nothing(deck: &str, steps: usize, settings: &[&str], tolerance: f64) {
     let before = stepper.0.with(|s| totals(s));
     stepper.steps(steps);
     let after = stepper.0.with(|s| totals(s));
-    let mended = stepper.0.with(|s| cells_repaired_between_levels(&s.world));
-    let mended = mended.expect("the host does not fail");
+    let repaired = stepper.0.with(|s| cells_repaired_between_levels(&s.world));
+    let repaired = repaired.expect("the host does not fail");
     for c in (0..before.len()).filter(|&c| c != 4) {
         // a component that is nowhere has no scale of its own
         let scale = if (1..4).contains(&c) {
@@ -62,10 +62,10 @@ fn loses_nothing(deck: &str, steps: usize, settings: &[&str], tolerance: f64) {
             scale[c]
         };
         let drift = (after[c] - before[c]).abs() / scale;
-        println!("component {c}: drift {drift:e} {mended:?}");
+        println!("component {c}: drift {drift:e} {repaired:?}");
         assert!(drift <= tolerance, "component {c}: drift {drift:e}");
     }
-    assert!(mended.corrections > 0, "the case is too easy");
+    assert!(repaired.corrections > 0, "the case is too easy");
 }
 
 /// Three levels at Mach 1000. Regression: corrections with a negative pressure were omitted, which lost 3e-6 of the mass in 40 steps.

@@ -13,9 +13,9 @@ fn drift(steps: usize, settings: &[&str]) -> f64 {
     let before = stepper.0.with(|s| totals(s));
     stepper.steps(steps);
     let after = stepper.0.with(|s| totals(s));
-    let mended = cells_repaired_between_levels(&stepper.0.engine().world);
+    let repaired = cells_repaired_between_levels(&stepper.0.engine().world);
     assert_eq!(
-        mended.expect("the host does not fail"),
+        repaired.expect("the host does not fail"),
         RepairedCells::default()
     );
     stepper.state().physical().unwrap_or_else(|e| panic!("{e}"));

@@ -28,14 +28,14 @@ fn settings(more: &[&'static str]) -> Vec<&'static str> {
     HARD.iter().chain(more).copied().collect()
 }
 
-fn mends(more: &[&'static str]) {
+fn repairs(more: &[&'static str]) {
     let mut stepper = Stepper::new(BLAST, &settings(&[&[HALF], more].concat()));
     let scale = magnitudes(&stepper.state());
     let before = stepper.0.with(|s| totals(s));
     let state = stepper.steps(8).state();
     let counters = stepper.counters();
     println!(
-        "{more:?}: {} cells mended, {} steps retried",
+        "{more:?}: {} cells repaired, {} steps retried",
         counters.fallback_cells, counters.retried_steps
     );
     assert!(counters.fallback_cells > 0, "the case is too easy");
@@ -49,12 +49,12 @@ fn mends(more: &[&'static str]) {
 
 #[test]
 fn unphysical_cells_are_corrected_and_conserve() {
-    mends(&[]);
+    repairs(&[]);
 }
 
 #[test]
 fn unphysical_cells_of_the_van_leer_scheme_are_corrected_and_conserve() {
-    mends(&["hydro.scheme=vl", "time.levels=halved"]);
+    repairs(&["hydro.scheme=vl", "time.levels=halved"]);
 }
 
 #[test]

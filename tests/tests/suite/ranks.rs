@@ -20,16 +20,16 @@ struct End {
 fn end(stepper: &mut Stepper, steps: usize) -> End {
     stepper.steps(steps);
     let counters = stepper.counters();
-    let mended = stepper.0.with(|s| cells_repaired_between_levels(&s.world));
-    let mended = mended.expect("the ranks add up");
+    let repaired = stepper.0.with(|s| cells_repaired_between_levels(&s.world));
+    let repaired = repaired.expect("the ranks add up");
     let counts = vec![
         counters.cell_updates,
         counters.level_steps,
         counters.regrids,
         counters.retried_steps,
         counters.fallback_cells,
-        mended.averages,
-        mended.corrections,
+        repaired.averages,
+        repaired.corrections,
     ];
     let sums = stepper.0.with(|s| totals(s));
     let state = stepper.state();

@@ -79,7 +79,7 @@ impl DevicePool {
             rows: (tables.rows(level + 1)).into(),
             parent: tables.parent().into(),
             stale: self.stale().into(),
-            mended: self.repaired.address().into(),
+            repaired: self.repaired.address().into(),
         };
         self.kernels
             .restrict

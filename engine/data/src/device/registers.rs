@@ -280,7 +280,7 @@ impl DeviceRegisters {
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
             stale,
-            mended: repaired,
+            repaired,
             dt: clock.dt,
             inverse_width: clock.cell_width.map(|w| 1.0 / w),
         };

@@ -95,7 +95,7 @@ impl GasDevice {
         let source = gas
             .device()
             .program(&program.items(), &[&program.text(), STEP]);
-        let module = self.device.compile("mending", &source)?;
+        let module = self.device.compile("first_order_fallback", &source)?;
         StepKernel::new(&self.device, module.kernel("fluid_step")?, &program)
     }
 

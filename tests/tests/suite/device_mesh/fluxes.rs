@@ -133,19 +133,19 @@ fn advance<R: Element>(twins: &mut Twins, level: usize, dt: f64) {
 fn correcting<R: Element>(case: &Case, device: &Device) -> u64 {
     let mut twins = Twins::refined::<R>(case, device);
     advance::<R>(&mut twins, 0, 0.02);
-    let mended = |n: usize| cells_repaired_between_levels(&twins.sims[n].world);
-    let [host, device] = [0, 1].map(|n| mended(n).expect("the device adds up"));
+    let repaired = |n: usize| cells_repaired_between_levels(&twins.sims[n].world);
+    let [host, device] = [0, 1].map(|n| repaired(n).expect("the device adds up"));
     assert_eq!(host, device);
     host.corrections
 }
 
 #[test]
 fn corrections_are_the_same() {
-    let mended = Cell::new(0);
-    let add = |more: u64| mended.set(mended.get() + more);
+    let repaired = Cell::new(0);
+    let add = |more: u64| repaired.set(repaired.get() + more);
     let ran = on_all(
         &|case, device| add(correcting::<f64>(case, device)),
         &|case, device| add(correcting::<f32>(case, device)),
     );
-    assert!(!ran || mended.get() > 0, "some corrections must be mended");
+    assert!(!ran || repaired.get() > 0, "some corrections must be repaired");
 }
