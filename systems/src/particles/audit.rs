@@ -1,7 +1,7 @@
 //! Audits particles (`run.audit`): checks that particle counts and deposited mass are conserved to the last
 //! quantum.
 
-use super::diagnostics::ReductionContext;
+use super::device::ReductionContext;
 use super::mass_quantum::MassQuantum;
 use super::pages::ParticleReal;
 use super::species::{Inventory, Species, SpeciesMap};

@@ -1,6 +1,7 @@
 //! Particle columns of the diagnostics. Sums are exact integers, independent of the order and of the number
 //! of ranks.
 
+use super::device::{ReductionContext, TermSums};
 use super::mass_quantum::{MassQuantum, power_of_two};
 use super::pages::{Page, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
@@ -108,17 +109,6 @@ fn scale_of(most: f64, bits: i32) -> f64 {
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
     power_of_two(bits - 1 - exponent)
 }
-
-/// Hierarchy and units of a reduction over particles.
-pub(super) struct ReductionContext<'a> {
-    pub topology: &'a Topology,
-    pub tables: Option<&'a DeviceTopology>,
-    /// Mass quanta per unit mass.
-    pub quanta_per_mass: f64,
-}
-
-/// Bits of the largest magnitudes of the terms, or their integer sums; then the mass in quanta.
-pub(super) type TermSums = [u64; TERMS + 1];
 
 impl<'a> ReductionContext<'a> {
     fn of(world: &'a World) -> Self {

@@ -6,9 +6,9 @@
 //! is deferred to the finer level, which has shorter steps.
 
 use super::boundary_zone::is_beyond;
-use super::mass_quantum::{Escaped, MassQuantum};
+use super::mass_quantum::MassQuantum;
 use super::pages::{PAGE, Page, ParticlePages, ParticleReal};
-use super::patch_exchange::{DriftResult, Outgoing, exchange};
+use super::patch_exchange::{DriftResult, Escaped, Outgoing, exchange};
 use super::species::{PatchParticles, Species, SpeciesMap};
 use super::{Motion, device, wall_bits};
 use bevy_ecs::prelude::*;

@@ -1,21 +1,13 @@
 //! Chooses the mass quantum of deposits, and counts particles that have left the domain.
 
 use super::pages::ParticleReal;
+use super::patch_exchange::Escaped;
 use super::species::{PatchParticles, Species, SpeciesMap, count};
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::{Comm, RanksError};
 use nestar_engine::mesh::parallel;
 use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
-
-/// Particles that have left through the domain faces.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Escaped {
-    /// Number of particles.
-    pub count: u64,
-    /// Mass in quanta.
-    pub mass: u64,
-}
 
 /// Mass quantum and other state of the run.
 #[derive(Resource, Clone, Debug, Default, PartialEq)]

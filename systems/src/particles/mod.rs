@@ -40,13 +40,17 @@ use crate::fields::{Acceleration, Gas, MassFlux, OwnPotential, PairAcceleration}
 use crate::order::{Advance, Aligned, Limit};
 use bevy_ecs::prelude::*;
 use device::ParticleKernels;
-use mass_quantum::{Escaped, MassQuantum};
+use mass_quantum::MassQuantum;
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::Pool;
+use nestar_engine::data::device::DevicePool;
+use nestar_engine::device::{DeviceError, Kernel};
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::PATCH;
+use nestar_kernels::particles::field_kernels::{self, KICK_SOURCE, TRACER_SOURCE};
+use patch_exchange::Escaped;
 use std::sync::Arc;
 
 /// Plugin for the table `[particles]`.
@@ -283,10 +287,25 @@ fn go_to_device(sim: &Engine, all: &mut [Species]) -> Result<(), Error> {
             Some(shared) => shared,
             None => kernels.insert(Arc::new(ParticleKernels::new(pool)?)),
         };
-        let mover = device::mover(pool, what)?;
+        let mover = mover(pool, what)?;
         moved.for_each(|species| species.go_to_device(shared, &mover, sim.levels()));
     }
     Ok(())
+}
+
+/// Compiles the kernel that moves particles of a kind, in the program of the field that it reads
+/// (acceleration or gas).
+///
+/// # Errors
+/// As [`ParticleKernels::new`].
+fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
+    let (name, text, kernel) = match what {
+        MovedBy::Fall => ("particle_kick", KICK_SOURCE, "particles_kick"),
+        MovedBy::Gas => ("tracers", TRACER_SOURCE, "particles_advect"),
+        MovedBy::MassFluxes => ("tracers", TRACER_SOURCE, "particles_jump"),
+    };
+    let program = pool.program(&field_kernels::items(), &[text]);
+    pool.device().compile(name, &program)?.kernel(kernel)
 }
 
 /// Returns `true` if particles on finer levels are kicked by [`PairAcceleration`].

@@ -1,10 +1,18 @@
 //! Moves particles from patch to patch: a leaf takes those for it from its neighbours of the same level and rank.
 
-use super::mass_quantum::Escaped;
 use super::pages::{PagePool, ParticlePages, PatchParticles};
 use nestar_engine::data::MigrationBatch;
 use nestar_engine::mesh::{Topology, offset, parallel};
 use nestar_kernels::mesh::SELF;
+
+/// Particles that have left through the domain faces.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Escaped {
+    /// Number of particles.
+    pub count: u64,
+    /// Mass in quanta.
+    pub mass: u64,
+}
 
 /// Result of the drift of a level.
 #[derive(Default)]

@@ -1,12 +1,14 @@
 //! Describes a species of particles (what moves it, the source of its initial particles) and owns its data.
 
-use super::device::{Arrivals, DeviceParticles, ListId, ParticleKernels};
+use super::device::{Arrivals, CountedStep, DeviceParticles, DeviceStep, ListId, ParticleKernels};
 pub use super::pages::PatchParticles;
 use super::pages::{PagePool, ParticleColumns};
+use super::patch_exchange::DriftResult;
 use nestar_deck::deck;
 use nestar_device::random::Stream;
+use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
-use nestar_engine::data::{ParticleGroup, ParticleSet, Precision};
+use nestar_engine::data::{MigrationBatch, ParticleGroup, ParticleSet, Precision};
 use nestar_engine::device::{DeviceError, Kernel};
 use nestar_engine::mesh::Topology;
 use std::mem::take;
@@ -216,6 +218,58 @@ impl Species {
             let records = records.chunks_exact(pool.columns.bytes() + 1);
             records.for_each(|record| patches[row][list].push(pool, &record[..record.len() - 1]));
         })
+    }
+
+    /// Starts the drift step: advances and counts the particles, and packs those that leave. Arrivals are
+    /// collected until [`Species::finish_device_step`].
+    ///
+    /// # Errors
+    /// As [`Species::upload`].
+    pub(super) fn begin_device_step(
+        &mut self,
+        step: &DeviceStep,
+        tables: &DeviceTopology,
+    ) -> Result<(DriftResult, Option<CountedStep>), DeviceError> {
+        let Some(lists) = self.upload(step.topology, Some(tables))? else {
+            return Ok((DriftResult::default(), None));
+        };
+        let drifted = lists.step(step)?;
+        self.arrivals = Some(Arrivals::default());
+        Ok(drifted)
+    }
+
+    /// Exchanges particles with devices of other ranks. Returns arrivals for patches that are not on the
+    /// device. Collective.
+    ///
+    /// # Errors
+    /// The device fails or its memory does not suffice; another rank or the transport has failed.
+    pub(super) fn exchange(
+        &mut self,
+        step: &DeviceStep,
+        counted: &CountedStep,
+        others: &Comm,
+    ) -> Result<Vec<MigrationBatch>, DeviceError> {
+        match self.on_device.as_ref().zip(self.arrivals.as_mut()) {
+            Some((lists, arrivals)) => lists.exchange(step, counted, arrivals, others),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Finishes the step that [`Species::begin_device_step`] started.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn finish_device_step(
+        &mut self,
+        step: &DeviceStep,
+        counted: CountedStep,
+    ) -> Result<(), DeviceError> {
+        let Some((lists, arrivals)) = self.on_device.as_mut().zip(self.arrivals.take()) else {
+            return Ok(());
+        };
+        let rest = lists.insert(step, counted, arrivals)?;
+        rest.iter()
+            .try_for_each(|(row, records)| self.put(*row, records))
     }
 
     /// Precision of the numbers.

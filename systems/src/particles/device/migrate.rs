@@ -1,14 +1,11 @@
 //! Moves particles between patches, ranks and devices: packs outgoing ones, exchanges them, and inserts arrivals.
 
-use super::super::patch_exchange::DriftResult;
-use super::super::species::Species;
 use super::kernels::ListLaunch;
 use super::lists::{ArrivalSegment, Arrivals, DeviceParticles, ListId, RowSpan, pieces};
 use super::predict::{CountedStep, DeviceStep, SourceList};
 use nestar_device::Address;
 use nestar_engine::comm::{Comm, DeviceMessage};
-use nestar_engine::data::device::DeviceTopology;
-use nestar_engine::data::{MigrationBatch, ParticleSet};
+use nestar_engine::data::MigrationBatch;
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::mesh::{Topology, offset};
 use nestar_kernels::mesh::OUTSIDE;
@@ -17,67 +14,13 @@ use nestar_kernels::particles::device::{
 };
 use std::ops::Range;
 
-impl Species {
-    /// Starts the drift step: advances and counts the particles, and packs those that leave. Arrivals are
-    /// collected until [`Species::finish_device_step`].
-    ///
-    /// # Errors
-    /// As [`Species::upload`].
-    pub(in crate::particles) fn begin_device_step(
-        &mut self,
-        step: &DeviceStep,
-        tables: &DeviceTopology,
-    ) -> Result<(DriftResult, Option<CountedStep>), DeviceError> {
-        let Some(lists) = self.upload(step.topology, Some(tables))? else {
-            return Ok((DriftResult::default(), None));
-        };
-        let drifted = lists.step(step)?;
-        self.arrivals = Some(Arrivals::default());
-        Ok(drifted)
-    }
-
-    /// Exchanges particles with devices of other ranks. Returns arrivals for patches that are not on the
-    /// device. Collective.
-    ///
-    /// # Errors
-    /// The device fails or its memory does not suffice; another rank or the transport has failed.
-    pub(in crate::particles) fn exchange(
-        &mut self,
-        step: &DeviceStep,
-        counted: &CountedStep,
-        others: &Comm,
-    ) -> Result<Vec<MigrationBatch>, DeviceError> {
-        match self.on_device.as_ref().zip(self.arrivals.as_mut()) {
-            Some((lists, arrivals)) => lists.exchange(step, counted, arrivals, others),
-            None => Ok(Vec::new()),
-        }
-    }
-
-    /// Finishes the step that [`Species::begin_device_step`] started.
-    ///
-    /// # Errors
-    /// As there.
-    pub(in crate::particles) fn finish_device_step(
-        &mut self,
-        step: &DeviceStep,
-        counted: CountedStep,
-    ) -> Result<(), DeviceError> {
-        let Some((lists, arrivals)) = self.on_device.as_mut().zip(self.arrivals.take()) else {
-            return Ok(());
-        };
-        let rest = lists.insert(step, counted, arrivals)?;
-        rest.iter()
-            .try_for_each(|(row, records)| self.put(*row, records))
-    }
-}
-
 impl DeviceParticles {
     /// Scatters particles to their patches after [`DeviceParticles::step`] and inserts arrivals. Returns
     /// arrivals for patches outside the lists of the step, by row.
     ///
     /// # Errors
     /// As there.
-    fn insert(
+    pub(in crate::particles) fn insert(
         &mut self,
         step: &DeviceStep,
         counted: CountedStep,
@@ -454,7 +397,7 @@ impl ListLaunch {
 impl DeviceParticles {
     /// Sends messages and takes in those of other ranks. Returns particles for patches that are not on the
     /// device as host batches.
-    pub(super) fn exchange(
+    pub(in crate::particles) fn exchange(
         &self,
         step: &DeviceStep,
         counted: &CountedStep,

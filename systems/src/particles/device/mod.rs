@@ -27,14 +27,13 @@ pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
 pub use kick::KickContext;
 pub(super) use lists::ListId;
 pub use lists::{Arrivals, DeviceParticles};
+pub(super) use predict::CountedStep;
 pub use predict::DeviceStep;
+pub(super) use reductions::{ReductionContext, TermSums};
 pub use tracers::TracerStep;
 
-use super::species::MovedBy;
-use nestar_engine::data::device::{DevicePool, DeviceTopology};
-use nestar_engine::device::{DeviceError, Kernel};
+use nestar_engine::data::device::DeviceTopology;
 use nestar_kernels::particles::device::HierarchyTables;
-use nestar_kernels::particles::field_kernels::{self, KICK_SOURCE, TRACER_SOURCE};
 
 /// Returns the topology tables for kernels.
 pub fn tables(tables: &DeviceTopology) -> HierarchyTables {
@@ -44,19 +43,4 @@ pub fn tables(tables: &DeviceTopology) -> HierarchyTables {
         first_child: tables.first_child().into(),
         index: tables.index().into(),
     }
-}
-
-/// Compiles the kernel that moves particles of a kind, in the program of the field that it reads
-/// (acceleration or gas).
-///
-/// # Errors
-/// As [`ParticleKernels::new`].
-pub fn mover(pool: &DevicePool, what: MovedBy) -> Result<Kernel, DeviceError> {
-    let (name, text, kernel) = match what {
-        MovedBy::Fall => ("particle_kick", KICK_SOURCE, "particles_kick"),
-        MovedBy::Gas => ("tracers", TRACER_SOURCE, "particles_advect"),
-        MovedBy::MassFluxes => ("tracers", TRACER_SOURCE, "particles_jump"),
-    };
-    let program = pool.program(&field_kernels::items(), &[text]);
-    pool.device().compile(name, &program)?.kernel(kernel)
 }

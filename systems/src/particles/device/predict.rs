@@ -1,7 +1,6 @@
 //! Advances particles on a device: opening kick, drift, and count per destination.
 
-use super::super::mass_quantum::Escaped;
-use super::super::patch_exchange::DriftResult;
+use super::super::patch_exchange::{DriftResult, Escaped};
 use super::kernels::ListLaunch;
 use super::lists::{DeviceParticles, ListId};
 use nestar_device::Address;
@@ -105,7 +104,7 @@ impl DeviceParticles {
     ///
     /// # Errors
     /// The device fails or its memory does not suffice.
-    pub(super) fn step(
+    pub(in crate::particles) fn step(
         &mut self,
         step: &DeviceStep,
     ) -> Result<(DriftResult, Option<CountedStep>), DeviceError> {

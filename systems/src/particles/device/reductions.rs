@@ -1,6 +1,5 @@
 //! Reduces over particles on a device: maxima and exact sums.
 
-use super::super::diagnostics::{ReductionContext, TermSums};
 use super::lists::{DeviceParticles, ListId};
 use nestar_engine::data::Precision;
 use nestar_engine::data::device::DeviceTopology;
@@ -9,6 +8,17 @@ use nestar_engine::mesh::Topology;
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::device::{MaximumParameters, TermsParameters};
 use nestar_kernels::particles::terms::TERMS;
+
+/// Hierarchy and units of a reduction over particles.
+pub(in crate::particles) struct ReductionContext<'a> {
+    pub topology: &'a Topology,
+    pub tables: Option<&'a DeviceTopology>,
+    /// Mass quanta per unit mass.
+    pub quanta_per_mass: f64,
+}
+
+/// Bits of the largest magnitudes of the terms, or their integer sums; then the mass in quanta.
+pub(in crate::particles) type TermSums = [u64; TERMS + 1];
 
 impl DeviceParticles {
     /// Returns the largest velocity, then acceleration, along each axis, for a list of a level.

@@ -147,5 +147,8 @@ fn corrections_are_the_same() {
         &|case, device| add(correcting::<f64>(case, device)),
         &|case, device| add(correcting::<f32>(case, device)),
     );
-    assert!(!ran || repaired.get() > 0, "some corrections must be repaired");
+    assert!(
+        !ran || repaired.get() > 0,
+        "some corrections must be repaired"
+    );
 }
