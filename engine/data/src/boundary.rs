@@ -24,7 +24,7 @@ impl<M: CellMap<State<f64>: InnerCells, Parameters: Send + Sync>> BoundaryFn for
 /// A function as the boundary rule called `word` in decks.
 pub struct FunctionRule<M: BoundaryFn> {
     word: String,
-    given: M::Parameters,
+    parameters: M::Parameters,
     components: usize,
     states: Option<StateRules>,
     faults: FaultBox,
@@ -37,7 +37,7 @@ impl<M: BoundaryFn> FunctionRule<M> {
     /// The function does not fit the field; its parameters contain a table.
     pub fn new(
         word: &str,
-        given: M::Parameters,
+        parameters: M::Parameters,
         spec: &FieldSpec,
         faults: FaultBox,
     ) -> Result<Self, String> {
@@ -53,7 +53,7 @@ impl<M: BoundaryFn> FunctionRule<M> {
             ));
         }
         let mut tables = 0;
-        let mut precise = given.precise::<f64>();
+        let mut precise = parameters.precise::<f64>();
         precise.bind(&mut |_| {
             tables += 1;
             0
@@ -65,7 +65,7 @@ impl<M: BoundaryFn> FunctionRule<M> {
         }
         Ok(Self {
             word: word.into(),
-            given,
+            parameters,
             components,
             states: spec.states,
             faults,
@@ -90,7 +90,7 @@ impl<M: BoundaryFn> FunctionRule<M> {
         let dependents = rules.and_then(|rules| rules.dependents);
         let inside = dependents.map_or(Vec::new(), |_| state.to_vec());
         let before = state[0];
-        let result = M::call(&at, &self.given.precise::<R>());
+        let result = M::call(&at, &self.parameters.precise::<R>());
         let mut copied = true;
         let mut set = |_, c: usize, value: R| {
             copied &= state[c] == value;
@@ -149,13 +149,13 @@ impl<M: BoundaryFn> FunctionRule<M> {
         type In<M, R> = <<M as CellFn>::Parameters as Precise>::In<R>;
         let mut words = vec![0u64; In::<M, R>::BYTES.div_ceil(8)];
         let bytes = &mut bytemuck::cast_slice_mut(&mut words)[..In::<M, R>::BYTES];
-        self.given.precise::<R>().write(bytes);
+        self.parameters.precise::<R>().write(bytes);
         let words: Vec<String> = words.iter().map(|word| format!("{word:#x}ull")).collect();
         let functions = format!(
             "RS_FN bool wall_{axis}_{side}(const double*, double, unsigned*) {{ return false; }}
 RS_FN void ghost_{axis}_{side}(const GhostQuery& at, REAL* u, unsigned* fault) {{
-  const rs::u64 given[] = {{{}}};
-  if (!Rule<&::{}<REAL>>::template apply<{axis}, {side}>(at, given, u)) launch::leave_fault(fault, {}u, at.centre, at.time, u, COMPONENTS);
+  const rs::u64 parameters[] = {{{}}};
+  if (!Rule<&::{}<REAL>>::template apply<{axis}, {side}>(at, parameters, u)) launch::leave_fault(fault, {}u, at.centre, at.time, u, COMPONENTS);
 }}
 ",
             words.join(", "),

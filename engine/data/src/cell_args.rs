@@ -72,18 +72,18 @@ pub(super) struct CellJob<'a, M: CellFn> {
     pub colour: Option<usize>,
     /// Number of values carried between calls; they replace the field [`CellJob::carried`].
     pub carries: usize,
-    pub given: &'a M::Parameters,
+    pub parameters: &'a M::Parameters,
 }
 
 impl<'a, M: CellFn> CellJob<'a, M> {
     /// Creates a job over all cells.
-    pub fn new(level: LevelView<'a>, inputs: InputList<'a>, given: &'a M::Parameters) -> Self {
+    pub fn new(level: LevelView<'a>, inputs: InputList<'a>, parameters: &'a M::Parameters) -> Self {
         Self {
             level,
             inputs,
             colour: None,
             carries: 0,
-            given,
+            parameters,
         }
     }
 
@@ -208,7 +208,7 @@ pub(super) struct CellReader<'a, M: CellFn, R: Real> {
     colour: Option<usize>,
     /// Position of the carried numbers among the fields.
     carried: usize,
-    given: <M::Parameters as Precise>::In<R>,
+    parameters: <M::Parameters as Precise>::In<R>,
 }
 
 /// Returns the present rows of the fields that a function reads on a level.
@@ -248,7 +248,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
             index: topology.index_table(),
             colour: job.colour,
             carried: job.carried(),
-            given: job.given.precise::<R>(),
+            parameters: job.parameters.precise::<R>(),
         }
     }
 
@@ -260,7 +260,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
         numbers: Option<&'a DerivedInputs>,
         geometry: &LevelGeometry,
         index: &'a [[i32; 3]],
-        given: &M::Parameters,
+        parameters: &M::Parameters,
     ) -> Self {
         Self {
             fields: std::array::from_fn(|n| rows.get(n).copied()),
@@ -274,7 +274,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
             index,
             colour: None,
             carried: rows.len() + usize::from(numbers.is_some()),
-            given: given.precise::<R>(),
+            parameters: parameters.precise::<R>(),
         }
     }
 
@@ -295,7 +295,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
                 index: self.index[row as usize],
                 cell,
             };
-            each(cell, M::call(&at, &self.given));
+            each(cell, M::call(&at, &self.parameters));
         }
     }
 
@@ -349,7 +349,7 @@ impl<'a, M: CellFn, R: Loops> CellReader<'a, M, R> {
             cell,
         };
         let (field, values) = (self.carried, carried);
-        M::call(&RepeatedCell { at, field, values }, &self.given)
+        M::call(&RepeatedCell { at, field, values }, &self.parameters)
     }
 
     /// Fills `block` with the first field and its ghost cells, or with the derived inputs, if the function reads them.
@@ -441,7 +441,7 @@ pub(super) fn evaluate_cell<M: CellFn, R: Real>(
     geometry: &LevelGeometry,
     index: [i32; 3],
     cell: usize,
-    given: &M::Parameters,
+    parameters: &M::Parameters,
 ) -> M::Result<R> {
     let at = HostCell {
         fields: &std::array::from_fn(|n| fields.get(n).map_or(&[][..], |values| values)),
@@ -452,7 +452,10 @@ pub(super) fn evaluate_cell<M: CellFn, R: Real>(
         cell,
     };
     let (field, values) = (fields.len(), carried);
-    M::call(&RepeatedCell { at, field, values }, &given.precise::<R>())
+    M::call(
+        &RepeatedCell { at, field, values },
+        &parameters.precise::<R>(),
+    )
 }
 
 /// A cell on the host, given by the rows of all fields.

@@ -33,8 +33,8 @@ impl CriteriaList {
     pub fn new(mut list: Vec<CellCriterion>) -> Self {
         list.retain(|mark| mark.levels.iter().any(Option::is_some));
         for mark in &list {
-            let (given, name) = (mark.of.len(), mark.function.item.name);
-            assert_eq!(given, mark.function.count, "numbers of {name}");
+            let (count, name) = (mark.of.len(), mark.function.item.name);
+            assert_eq!(count, mark.function.count, "numbers of {name}");
         }
         let (places, stored, written) = list_text(&list);
         Self {
@@ -285,8 +285,8 @@ impl ListWriter {
             let check = format!("check(at, numbers[{n} * {stride}], {code}u);");
             let _ = writeln!(self.marks, "      {check}");
         }
-        let (path, given) = (mark.function.item.path(), by_level(&mark.levels));
-        let call = format!("Call<&::{path}<{real}>>::of(at, numbers{given})");
+        let (path, arguments) = (mark.function.item.path(), by_level(&mark.levels));
+        let call = format!("Call<&::{path}<{real}>>::of(at, numbers{arguments})");
         let _ = writeln!(self.marks, "      if ({call}) marked = true;\n    }}");
     }
 
@@ -342,16 +342,16 @@ impl ListWriter {
                 ("REAL", state, "state")
             }
         };
-        let given: String = named
+        let arguments: String = named
             .parameters
             .iter()
             .map(|x| format!(", {}", bits(*x)))
             .collect();
         let call = match &named.function.structure {
-            None => format!("of(at, {numbers}{given})"),
+            None => format!("of(at, {numbers}{arguments})"),
             Some(structure) => {
                 let place = self.structures.place(structure);
-                format!("by(at, {numbers}, at.input.given + {place})")
+                format!("by(at, {numbers}, at.input.parameters + {place})")
             }
         };
         let body = format!("{state}  return Call<&::{path}<{real}>>::{call};\n");
@@ -378,12 +378,12 @@ impl ListWriter {
 
 /// Returns the parameters as arguments that depend on the level.
 fn by_level(levels: &[Option<Vec<f64>>]) -> String {
-    let given: Vec<_> = levels
+    let arguments: Vec<_> = levels
         .iter()
         .enumerate()
         .filter_map(|(l, p)| Some((l, p.as_ref()?)))
         .collect();
-    let Some(((_, last), others)) = given.split_last() else {
+    let Some(((_, last), others)) = arguments.split_last() else {
         return String::new();
     };
     let one = |n: usize| {

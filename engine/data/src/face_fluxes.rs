@@ -92,7 +92,7 @@ impl<R: Element> TypedPool<R> {
             geometry: job.level.geometry(),
             periodic: self.periodic(),
         };
-        let given = job.given.precise::<R>();
+        let parameters = job.parameters.precise::<R>();
         let (components, count) = (pool.components(), M::Result::<R>::COUNT);
         let (adds, level, dt) = (job.adds, clock.level, clock.dt);
         self.fill(
@@ -113,7 +113,7 @@ impl<R: Element> TypedPool<R> {
                 );
                 let gathered = block.len();
                 let index = topology.index(row);
-                fluxes_of_patch::<M, R>(block, index, &place, &given);
+                fluxes_of_patch::<M, R>(block, index, &place, &parameters);
                 let fluxes = PatchFluxes {
                     values: &block[gathered..],
                     components: count,
@@ -147,7 +147,7 @@ fn fluxes_of_patch<M: FaceFn<Result<R>: CellState<R>>, R: Element>(
     block: &mut Vec<R>,
     patch: [i32; 3],
     place: &FacePlace,
-    given: &<M::Parameters as Precise>::In<R>,
+    parameters: &<M::Parameters as Precise>::In<R>,
 ) {
     let (gathered, count) = (block.len(), M::Result::<R>::COUNT);
     block.resize(gathered + 3 * count * FACES, R::lit(0.0));
@@ -163,7 +163,7 @@ fn fluxes_of_patch<M: FaceFn<Result<R>: CellState<R>>, R: Element>(
                 above: at,
                 axis,
             };
-            let flux = M::call(beside, &face, given);
+            let flux = M::call(beside, &face, parameters);
             flux.write(&mut |_, c, value| fluxes[c * FACES + n] = value, 0, 0);
         }
     }

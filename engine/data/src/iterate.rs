@@ -116,11 +116,11 @@ impl<F: Field> Pool<F> {
         chosen: &Components,
         inputs: &InputList,
     ) -> Result<(), String> {
-        let given = <ResultOf<M> as SubcycleResult<f64>>::State::COUNT;
-        let (given, name, field) = (chosen.wanted(given), M::ITEM.name, F::NAME);
-        if M::REACH > 0 || given > self.components() {
+        let returned = <ResultOf<M> as SubcycleResult<f64>>::State::COUNT;
+        let (returned, name, field) = (chosen.wanted(returned), M::ITEM.name, F::NAME);
+        if M::REACH > 0 || returned > self.components() {
             return Err(format!(
-                "`{name}` gives more components than `{field}` has ({given}), or reads neighbouring cells, which sub-cycling \
+                "`{name}` gives more components than `{field}` has ({returned}), or reads neighbouring cells, which sub-cycling \
                  does not support"
             ));
         }
@@ -218,9 +218,9 @@ impl<F: Field> Pool<F> {
         most: usize,
         chosen: Components,
         numbers: Option<&DerivedInputs>,
-        given: &M::Parameters,
+        parameters: &M::Parameters,
     ) -> Vec<CellCallResult> {
-        in_precision!(case.precision, R => self.replay_calls::<M, R>(case, geometry, most, chosen, numbers, given))
+        in_precision!(case.precision, R => self.replay_calls::<M, R>(case, geometry, most, chosen, numbers, parameters))
     }
 
     fn replay_calls<M: CellFn<Result<R>: SubcycleResult<R>>, R: Loops>(
@@ -230,7 +230,7 @@ impl<F: Field> Pool<F> {
         most: usize,
         chosen: Components,
         numbers: Option<&DerivedInputs>,
-        given: &M::Parameters,
+        parameters: &M::Parameters,
     ) -> Vec<CellCallResult> {
         // a patch filled with copies of this cell
         let spread = |state: &Vec<f64>| -> Vec<R> {
@@ -253,7 +253,7 @@ impl<F: Field> Pool<F> {
         let rows: Vec<Rows<R>> = rows.collect();
         let index = [case.patch];
         let reader = CellReader::<M, R>::for_single_row(
-            self, &rows, chosen, numbers, geometry, &index, given,
+            self, &rows, chosen, numbers, geometry, &index, parameters,
         );
         let mut carried = [R::lit(0.0); MAX_CARRIED];
         carried

@@ -34,7 +34,7 @@ pub(super) struct FluxJob<'a, M: FaceFn> {
     pub level: LevelView<'a>,
     /// `true` if the fluxes are added to those of an earlier update in this step.
     pub adds: bool,
-    pub given: &'a M::Parameters,
+    pub parameters: &'a M::Parameters,
 }
 
 impl<F: Field> Pool<F> {
@@ -122,7 +122,7 @@ impl<F: Field> Pool<F> {
             return self.report_pending_result(rows, M::ITEM.name, M::Result::<f64>::COUNT, item);
         }
         in_precision!(self.precision(), R => {
-            self.report_call::<M, R>(rows, job, CalledCell { item, carried: &[] }, |given| FailureCause::Unphysical(values_of(&given)));
+            self.report_call::<M, R>(rows, job, CalledCell { item, carried: &[] }, |result| FailureCause::Unphysical(values_of(&result)));
         });
     }
 
@@ -146,14 +146,14 @@ impl<F: Field> Pool<F> {
     }
 
     fn fits_result<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
-        let (given, there) = (M::Result::<f64>::COMPONENTS, self.components());
-        if chosen.wanted(given[0]) <= there && given[1] == 0 {
+        let (returned, there) = (M::Result::<f64>::COMPONENTS, self.components());
+        if chosen.wanted(returned[0]) <= there && returned[1] == 0 {
             return Ok(());
         }
-        let (name, given) = (M::ITEM.name, given.map(|n| n.to_string()).join(" + "));
-        let given = given.trim_end_matches(" + 0");
+        let (name, returned) = (M::ITEM.name, returned.map(|n| n.to_string()).join(" + "));
+        let returned = returned.trim_end_matches(" + 0");
         Err(format!(
-            "field `{}`: `{name}` gives {given} components, the field has {there}",
+            "field `{}`: `{name}` gives {returned} components, the field has {there}",
             F::NAME
         ))
     }
@@ -208,7 +208,7 @@ impl<F: Field> Pool<F> {
         let job = FluxJob::<M> {
             level,
             adds: self.time(level.clock.level) == level.clock.end,
-            given: parameters,
+            parameters,
         };
         self.check_fluxes(&job);
         rows.checked(self.provide_results(&level), ());
@@ -241,10 +241,10 @@ impl<F: Field> Pool<F> {
     fn check_fluxes<M: FaceMap>(&self, job: &FluxJob<M>) {
         let fits = self.fits_flux::<M>(&job.level.components);
         fits.unwrap_or_else(|why| panic!("{why}"));
-        let (given, there, name) = (M::Result::<f64>::COUNT, self.components(), M::ITEM.name);
+        let (returned, there, name) = (M::Result::<f64>::COUNT, self.components(), M::ITEM.name);
         assert!(
-            job.adds || given == there,
-            "`{name}` gives {given} components of `{}`, which has {there}",
+            job.adds || returned == there,
+            "`{name}` gives {returned} components of `{}`, which has {there}",
             F::NAME
         );
         assert!(
@@ -261,13 +261,13 @@ impl<F: Field> Pool<F> {
     pub fn fits_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
         let (there, name) = (self.components(), M::ITEM.name);
         require_cell_values(name, F::NAME, &self.spec)?;
-        let (read, given) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
+        let (read, returned) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
         let why = if self.spec.correct != Correct::Fluxes {
             "which has no flux registers: declare `correct: Correct::Fluxes`".into()
         } else if !chosen.lead() {
             "but reads the states beside a face, which must be the leading components".into()
-        } else if read.max(given) > there {
-            format!("which has {there} components: it reads {read} and gives {given}")
+        } else if read.max(returned) > there {
+            format!("which has {there} components: it reads {read} and gives {returned}")
         } else {
             return Ok(());
         };
@@ -315,7 +315,13 @@ impl<F: Field> Pool<F> {
         let chosen = &job.level.components;
         let carried: Vec<R> = called.carried.iter().map(|x| R::lit(*x)).collect();
         Ok(Some(evaluate_cell::<M, R>(
-            chosen, &fields, &carried, &geometry, patch, cell, job.given,
+            chosen,
+            &fields,
+            &carried,
+            &geometry,
+            patch,
+            cell,
+            job.parameters,
         )))
     }
 
@@ -367,13 +373,13 @@ impl<F: Field> Pool<F> {
             }
             None => self.launcher().pending_result::<R>(row, cell),
         });
-        let mut given = rows.checked(waiting, Vec::new());
-        given.truncate(components);
+        let mut result = rows.checked(waiting, Vec::new());
+        result.truncate(components);
         self.report(
             rows,
             function,
             CalledCell { item, carried: &[] },
-            FailureCause::Unphysical(given),
+            FailureCause::Unphysical(result),
         );
     }
 }

@@ -192,7 +192,7 @@ impl Replays {
         chosen: Components,
         numbers: Option<Arc<DerivedInputs>>,
         calls: usize,
-        given: Arc<M::Parameters>,
+        parameters: Arc<M::Parameters>,
     ) where
         M::Parameters: Send + Sync,
     {
@@ -200,7 +200,7 @@ impl Replays {
             let domain = &world.resource::<Topology>().domain;
             let geometry = geometry(domain, case.level, [case.time, case.dt]);
             let (pool, numbers) = (Pool::<F>::of(world), numbers.as_deref());
-            pool.replay_case::<M>(case, &geometry, calls, chosen, numbers, &given)
+            pool.replay_case::<M>(case, &geometry, calls, chosen, numbers, &parameters)
         };
         let mut all = world.resource_mut::<Self>();
         all.0.insert(M::ITEM.path(), Box::new(replay));

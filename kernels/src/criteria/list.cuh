@@ -57,10 +57,10 @@ template<class R> struct Leading<const ::nestar_device::cell_fn::Place<R>&> {
 
 // Gives another argument: parameter n, the structure of parameters, or the place.
 template<class A> struct Parameter {
-  template<class P> static RS_MEMBER A of(const Spot&, const P& given, int n) { return (A)given[n]; }
+  template<class P> static RS_MEMBER A of(const Spot&, const P& parameters, int n) { return (A)parameters[n]; }
 };
 template<class T> struct Parameter<const T&> {
-  template<class P> static RS_MEMBER const P& of(const Spot&, const P& given, int) { return given; }
+  template<class P> static RS_MEMBER const P& of(const Spot&, const P& parameters, int) { return parameters; }
 };
 template<class R> struct Parameter<const ::nestar_device::cell_fn::Place<R>&> {
   template<class P> static RS_MEMBER ::nestar_device::cell_fn::Place<R> of(const Spot& at, const P&, int) { return place<R>(at); }
@@ -70,17 +70,17 @@ template<class R> struct Parameter<const ::nestar_device::cell_fn::Place<R>&> {
 template<auto F> struct Call;
 template<class T, class S, class... A, T (*F)(S, A...)> struct Call<F> {
   template<int BEFORE, class P, int... I>
-  static RS_MEMBER T with(const Spot& at, const REAL* numbers, const P& given, Indices<I...>) {
-    return F(Leading<S>::of(at, numbers), Parameter<A>::of(at, given, I - BEFORE)...);
+  static RS_MEMBER T with(const Spot& at, const REAL* numbers, const P& parameters, Indices<I...>) {
+    return F(Leading<S>::of(at, numbers), Parameter<A>::of(at, parameters, I - BEFORE)...);
   }
   // with a structure of parameters
-  static RS_MEMBER T by(const Spot& at, const REAL* numbers, const void* given) {
+  static RS_MEMBER T by(const Spot& at, const REAL* numbers, const void* parameters) {
     typedef Given<0, A...> Rest;
-    return with<Rest::BEFORE>(at, numbers, *(const typename Rest::t*)given, typename IndicesTo<(int)sizeof...(A)>::t());
+    return with<Rest::BEFORE>(at, numbers, *(const typename Rest::t*)parameters, typename IndicesTo<(int)sizeof...(A)>::t());
   }
   template<class... P> static RS_MEMBER T of(const Spot& at, const REAL* numbers, P... parameters) {
-    const double given[] = {parameters..., 0.0};
-    return with<(int)(sizeof...(A) - sizeof...(P))>(at, numbers, given, typename IndicesTo<(int)sizeof...(A)>::t());
+    const double values[] = {parameters..., 0.0};
+    return with<(int)(sizeof...(A) - sizeof...(P))>(at, numbers, values, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 
@@ -118,8 +118,8 @@ template<class T, class U, class... A, T (*F)(U, A...), class L> struct WithInpu
   typedef Given<0, A...> Rest;
   typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, typename Rest::t> Parameters;
   template<int... I>
-  static RS_MEMBER T call(const Cell& at, const U& states, const typename Rest::t& given, Indices<I...>) {
-    return F(states, Argument<A>::of(at, given, I - Rest::BEFORE)...);
+  static RS_MEMBER T call(const Cell& at, const U& states, const typename Rest::t& parameters, Indices<I...>) {
+    return F(states, Argument<A>::of(at, parameters, I - Rest::BEFORE)...);
   }
   static RS_MEMBER T at(const Parameters& p, const REAL*, int row, int cell, int n = 0) {
     REAL u[mesh::COMPONENTS], numbers[L::KEPT];
@@ -128,7 +128,7 @@ template<class T, class U, class... A, T (*F)(U, A...), class L> struct WithInpu
     const Spot here = spot(p.input, row, cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH));
     L::keep(here, u, numbers);
     const Cell place{p.input, nullptr, row, cell, n};
-    return call(place, OfList<U>::of(here, numbers, place), p.given, typename IndicesTo<(int)sizeof...(A)>::t());
+    return call(place, OfList<U>::of(here, numbers, place), p.parameters, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 

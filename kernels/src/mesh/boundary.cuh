@@ -78,7 +78,7 @@ template<class Load>
 RS_NOINLINE void apply_rules(const GatherView& v, int level, const int* cells, const int* at, const int* inside, int walls, REAL* u,
                              const Load& load) {
   int asked[3], rules = 0;
-  REAL given[3][COMPONENTS];
+  REAL states[3][COMPONENTS];
   for (int a = 0; a < 3; ++a) {
     const bool outside = outer_side(at[a], cells[a], a) >= 0;
     asked[a] = !outside ? wrapped(at[a], cells[a]) : walls >> a & 1 ? inside[a] : at[a];
@@ -88,7 +88,7 @@ RS_NOINLINE void apply_rules(const GatherView& v, int level, const int* cells, c
     if (side < 0 || walls >> a & 1 || field::kind(a, side) != RULE) continue;
     const rs::arr<double, 3> centre = centre_of(v, cells, asked);
     REAL inner[field::INNER * COMPONENTS];
-    for (int c = 0; c < COMPONENTS; ++c) inner[c] = given[rules][c] = u[c];
+    for (int c = 0; c < COMPONENTS; ++c) inner[c] = states[rules][c] = u[c];
     for (int n = 1; n < field::INNER; ++n) {
       int cell[3] = {inside[0], inside[1], inside[2]};
       cell[a] += side == 0 ? n : -n;
@@ -96,12 +96,12 @@ RS_NOINLINE void apply_rules(const GatherView& v, int level, const int* cells, c
     }
     const int layer = side == 0 ? -1 - asked[a] : asked[a] - cells[a];
     const field::GhostQuery asks{v.left.d, v.right.d, cells, level, asked, centre.d, inner, v.time, layer};
-    field::ghost(a, side, asks, given[rules++], v.fault);
+    field::ghost(a, side, asks, states[rules++], v.fault);
   }
   for (int c = 0; c < COMPONENTS; ++c) {
-    if (rules == 1) u[c] = given[0][c];
+    if (rules == 1) u[c] = states[0][c];
     if (rules > 1)
-      u[c] = ::nestar_kernels::mesh::boundary::mean_of_rules<REAL>(given[0][c], given[1][c], given[rules - 1][c], rules == 3);
+      u[c] = ::nestar_kernels::mesh::boundary::mean_of_rules<REAL>(states[0][c], states[1][c], states[rules - 1][c], rules == 3);
     for (int a = 0; a < 3; ++a)
       if (walls >> a & 1 && field::normal(a) >> c & 1) u[c] = -u[c];
   }

@@ -18,16 +18,16 @@ RS_FN Place place_of(const GhostQuery& at) {
 }
 
 // Reads argument N after the ghost from bytes: a structure or a number.
-template<class T> RS_FN T from_bytes(const rs::u64* given, int first) {
+template<class T> RS_FN T from_bytes(const rs::u64* parameters, int first) {
   T value;
-  for (int n = 0; n < (int)sizeof(T); ++n) ((unsigned char*)&value)[n] = ((const unsigned char*)given)[first + n];
+  for (int n = 0; n < (int)sizeof(T); ++n) ((unsigned char*)&value)[n] = ((const unsigned char*)parameters)[first + n];
   return value;
 }
 template<class A, int N> struct Argument {
-  static RS_MEMBER A of(const GhostQuery&, const rs::u64* given) { return from_bytes<A>(given, N * (int)sizeof(A)); }
+  static RS_MEMBER A of(const GhostQuery&, const rs::u64* parameters) { return from_bytes<A>(parameters, N * (int)sizeof(A)); }
 };
 template<class P, int N> struct Argument<const P&, N> {
-  static RS_MEMBER P of(const GhostQuery&, const rs::u64* given) { return from_bytes<P>(given, 0); }
+  static RS_MEMBER P of(const GhostQuery&, const rs::u64* parameters) { return from_bytes<P>(parameters, 0); }
 };
 template<int N> struct Argument<const Place&, N> {
   static RS_MEMBER Place of(const GhostQuery& at, const rs::u64*) { return place_of(at); }
@@ -43,14 +43,14 @@ template<int... I> struct CountedTo<0, I...> { typedef Counted<I...> t; };
 template<auto F> struct Rule;
 template<class T, class S, int N, class... A, T (*F)(::nestar_device::ghost::Ghost<REAL, S, N>, A...)> struct Rule<F> {
   typedef ::nestar_device::ghost::Ghost<REAL, S, N> Ghost;
-  template<int... I> static RS_MEMBER T call(const Ghost& ghost, const GhostQuery& at, const rs::u64* given, Counted<I...>) {
-    return F(ghost, Argument<A, I - Before<A...>::COUNT>::of(at, given)...);
+  template<int... I> static RS_MEMBER T call(const Ghost& ghost, const GhostQuery& at, const rs::u64* parameters, Counted<I...>) {
+    return F(ghost, Argument<A, I - Before<A...>::COUNT>::of(at, parameters)...);
   }
   // Turns the state of the nearest inner cell into that of the ghost cell. Returns true if it is physical. Scalars after the function's
   // components keep their mass fraction. A copy of the inner state is not checked again.
-  template<int AXIS, int SIDE> static RS_MEMBER bool apply(const GhostQuery& at, const rs::u64* given, REAL* u) {
+  template<int AXIS, int SIDE> static RS_MEMBER bool apply(const GhostQuery& at, const rs::u64* parameters, REAL* u) {
     constexpr int COUNT = sizeof(T) / sizeof(REAL);
-    const T state = call(Ghost{at.inner, COMPONENTS, AXIS, SIDE, at.layer}, at, given,
+    const T state = call(Ghost{at.inner, COMPONENTS, AXIS, SIDE, at.layer}, at, parameters,
                          typename CountedTo<(int)sizeof...(A)>::t());
     const REAL* member = (const REAL*)&state;
     const REAL before = u[0];

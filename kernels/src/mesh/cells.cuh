@@ -142,11 +142,11 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct Function<F> {
   typedef T Result;
   typedef Given<0, A...> Rest;
   typedef ::nestar_kernels::mesh::parameters::CellParameters<REAL, typename Rest::t> Parameters;
-  template<int... I> static RS_MEMBER T call(const Cell& at, const typename Rest::t& given, Indices<I...>) {
-    return F(First<S>::of(at), Argument<A>::of(at, given, I - Rest::BEFORE)...);
+  template<int... I> static RS_MEMBER T call(const Cell& at, const typename Rest::t& parameters, Indices<I...>) {
+    return F(First<S>::of(at), Argument<A>::of(at, parameters, I - Rest::BEFORE)...);
   }
   static RS_MEMBER T at(const Parameters& p, const REAL* around, int row, int cell, int n = 0) {
-    return call(Cell{p.input, around, row, cell, n}, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
+    return call(Cell{p.input, around, row, cell, n}, p.parameters, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 

@@ -35,8 +35,8 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct FaceFunction<F> {
   typedef ::nestar_kernels::mesh::parameters::FluxParameters<REAL, typename Rest::t> Parameters;
   template<int... I>
   static RS_MEMBER T call(const REAL* block, const Face& face, int axis, int x, int y, int z,
-                          const typename Rest::t& given, Indices<I...>) {
-    return F(Beside<S>::of(block, axis, x, y, z), FaceArgument<A>::of(face, given, I - Rest::BEFORE)...);
+                          const typename Rest::t& parameters, Indices<I...>) {
+    return F(Beside<S>::of(block, axis, x, y, z), FaceArgument<A>::of(face, parameters, I - Rest::BEFORE)...);
   }
   static RS_MEMBER T at(const Parameters& p, const REAL* block, int row, int axis, int x, int y, int z) {
     const int* index = p.input.index + (rs::i64)row * 4;
@@ -45,7 +45,7 @@ template<class T, class S, class... A, T (*F)(S, A...)> struct FaceFunction<F> {
     if (field::kind(axis, 1) == mesh::PERIODIC && cell[axis] == p.input.geometry.cells[axis]) cell[axis] = 0;
     const Face face{::nestar_kernels::mesh::block::place_of<REAL>(p.input.geometry, cell), axis,
                     (REAL)p.input.geometry.width[axis]};
-    return call(block, face, axis, x, y, z, p.given, typename IndicesTo<(int)sizeof...(A)>::t());
+    return call(block, face, axis, x, y, z, p.parameters, typename IndicesTo<(int)sizeof...(A)>::t());
   }
 };
 

@@ -324,7 +324,7 @@ pub struct CellInput<R> {
     /// Geometry of the level.
     pub geometry: LevelGeometry,
     /// Parameter structures of the functions of a list.
-    pub given: Address<u8>,
+    pub parameters: Address<u8>,
     /// Flag buffer: cells around a flagged one that count as flagged, 0 to 8.
     pub buffer: i32,
     /// `true` to find the largest negative value.
@@ -338,7 +338,7 @@ pub struct CellParameters<R, P> {
     /// Fields, rows and results.
     pub input: CellInput<R>,
     /// The function's own parameters.
-    pub given: P,
+    pub parameters: P,
 }
 
 /// Parameters of the kernels for face functions.
@@ -356,7 +356,7 @@ pub struct FluxParameters<R, P> {
     /// `true` to add to the fluxes that the step already has.
     pub adds: bool,
     /// The function's own parameters.
-    pub given: P,
+    pub parameters: P,
 }
 
 /// Describes a box of a row's cells in a packed buffer, including shared face values if the field is staggered, or a flux register (see

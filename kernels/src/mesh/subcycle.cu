@@ -50,11 +50,11 @@ template<int SUMS, class V> RS_FN void sum_patch(const Input& p, int n, const V&
 }
 
 // Stores what the next call reads, or the sums.
-template<class T> RS_FN void store_carried(const Input& p, int n, int cell, const T& result, bool done, REAL* given) {
+template<class T> RS_FN void store_carried(const Input& p, int n, int cell, const T& result, bool done, REAL* sums_of_cells) {
   if constexpr (sums_fit<T>()) {
     if (!p.kept) {
       const REAL* sums = (const REAL*)&result.sums;
-      RS_UNROLL for (int k = 0; k < ResultLayout<T>::SUMS; ++k) given[k * CELLS + cell] = sums[k];
+      RS_UNROLL for (int k = 0; k < ResultLayout<T>::SUMS; ++k) sums_of_cells[k * CELLS + cell] = sums[k];
       return;
     }
   }
@@ -91,7 +91,7 @@ struct Work {
 };
 
 // Calls the function in a cell, patch n of the launch, up to the allowed number of calls. Returns true if it must be called again.
-RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL* given, Work& work) {
+RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL* sums_of_cells, Work& work) {
   using namespace ::nestar_kernels::mesh::subcycle;
   const int cell = (int)(item % CELLS);
   bool again = true;
@@ -106,7 +106,7 @@ RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL
       if (!write_back<ResultLayout<F::Result>::STATE>(p.input, item, row, cell, (const REAL*)&result.state)) return false;
       p.input.stale[row] = 1;
     }
-    store_carried(p.input, n, cell, result, !again, given);
+    store_carried(p.input, n, cell, result, !again, sums_of_cells);
     work.add(p.input, n, result);
   }
   return again;
@@ -117,7 +117,7 @@ RS_FN bool call_cell(const F::Parameters& p, unsigned item, int n, int row, REAL
 KERNEL_BOUNDS(cells_subcycle, cells::F::Parameters, 128, cells::blocks_of<cells::F::Result>()) {
   using namespace cells;
   typedef ResultLayout<F::Result> Gives;
-  SHARED REAL given[sums_fit<F::Result>() ? Gives::SUMS * CELLS : 1];
+  SHARED REAL sums_of_cells[sums_fit<F::Result>() ? Gives::SUMS * CELLS : 1];
   SHARED double lanes[8 * Gives::SUMS + 1];
   Work work;
   const int total = p.input.list ? p.input.listed : p.input.count * CELLS;
@@ -126,14 +126,14 @@ KERNEL_BOUNDS(cells_subcycle, cells::F::Parameters, 128, cells::blocks_of<cells:
       if (block * CELLS + c >= total) continue;
       const unsigned item = p.input.list ? p.input.list[block * CELLS + c] : (unsigned)(block * CELLS + c);
       const int n = (int)(item / CELLS), row = p.input.rows[n];
-      const bool again = call_cell(p, item, n, row, given, work);
+      const bool again = call_cell(p, item, n, row, sums_of_cells, work);
       if (again && p.input.next) p.input.next[launch::take_place(&p.input.round->unfinished)] = item;
       else if (again) launch::atomic_max(&p.input.round->unfinished, ~0u - item);
     }
     if constexpr (sums_fit<F::Result>()) {
       if (p.input.kept) continue;
       launch::barrier();
-      sum_patch<Gives::SUMS>(p.input, block, given, lanes);
+      sum_patch<Gives::SUMS>(p.input, block, sums_of_cells, lanes);
     }
   }
   work.end(p.input);

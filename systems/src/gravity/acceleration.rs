@@ -167,7 +167,7 @@ impl<P: PotentialField, F: AccelerationBy<P>> GravityAcceleration<'_, '_, P, F> 
         let out = self.acceleration.change_on(level);
         let (first, fourth) = (F::FIRST, self.gravity.config.order == 4);
         if let Some(kernels) = &self.solver.kernels {
-            let given = AccelerationParameters {
+            let parameters = AccelerationParameters {
                 slope: device_slopes(
                     &potential,
                     &matter,
@@ -181,11 +181,11 @@ impl<P: PotentialField, F: AccelerationBy<P>> GravityAcceleration<'_, '_, P, F> 
                 first: first as i32,
                 factor: F::FACTOR,
             };
-            let rows = given.slope.count as usize;
+            let rows = parameters.slope.count as usize;
             kernels
                 .accelerate
                 .count_work(rows * CELLS, rows * CELLS * 8 * 4);
-            return kernels.launch(&kernels.accelerate, rows, &given);
+            return kernels.launch(&kernels.accelerate, rows, &parameters);
         }
         in_precision!(out.precision(), R => {
             let slopes = host_slopes::<R, P, P::Exterior>(&potential, &matter, &self.exterior_potential, equation);

@@ -226,12 +226,17 @@ impl DirectSolverKernels {
         })
     }
 
-    fn launch<P: Parameter>(&self, kernel: &Kernel, items: usize, given: &P) -> Result<(), Error> {
+    fn launch<P: Parameter>(
+        &self,
+        kernel: &Kernel,
+        items: usize,
+        parameters: &P,
+    ) -> Result<(), Error> {
         if items == 0 {
             return Ok(());
         }
         let shape = LaunchShape::of(items.div_ceil(CELLS_PER_BLOCK), THREADS);
-        Ok(self.device.launch(kernel, shape, given)?)
+        Ok(self.device.launch(kernel, shape, parameters)?)
     }
 
     /// Solves for the corrections `to` of the right-hand sides of the own rows. Collective over all ranks.
@@ -254,19 +259,19 @@ impl DirectSolverKernels {
         let whole = memory.whole.each_ref().map(ReusableBuffer::address);
         let rows = rhs.count as usize;
         let own = memory.pairs[0].provide(&self.device, PAIR * rows.max(1))?;
-        let given = CoarsestLevelParameters {
+        let parameters = CoarsestLevelParameters {
             pairs: own.address().into(),
             whole: whole[0].into(),
             cells: cells.map(|n| n as i32),
             ..rhs
         };
-        self.launch(&self.gather, rows, &given)?;
-        self.launch(&self.place, rows, &given)?;
-        self.exchange_right_hand_sides(memory, others, given)?;
+        self.launch(&self.gather, rows, &parameters)?;
+        self.launch(&self.place, rows, &parameters)?;
+        self.exchange_right_hand_sides(memory, others, parameters)?;
         self.apply(direct, memory)?;
         let found = CoarsestLevelParameters {
             values: to,
-            ..given
+            ..parameters
         };
         self.launch(&self.scatter, rows, &found)
     }
@@ -297,12 +302,12 @@ impl DirectSolverKernels {
             .iter()
             .map(|message| message.bytes / size_of::<[f64; PAIR]>())
             .sum();
-        let given = CoarsestLevelParameters {
+        let parameters = CoarsestLevelParameters {
             pairs: room.address().into(),
             count: count as i32,
             ..own
         };
-        self.launch(&self.place, count, &given)
+        self.launch(&self.place, count, &parameters)
     }
 
     /// Applies the inverse of the operator to the whole level.
@@ -316,7 +321,7 @@ impl DirectSolverKernels {
         let mut whole = memory.whole.each_ref().map(ReusableBuffer::address);
         for back in [false, true] {
             for (axis, modes) in modes.iter().enumerate() {
-                let given = AxisTransformParameters {
+                let parameters = AxisTransformParameters {
                     from: whole[0].into(),
                     to: whole[1].into(),
                     weights: modes[usize::from(back)].address().into(),
@@ -324,17 +329,17 @@ impl DirectSolverKernels {
                     stride: cells[..axis].iter().product::<usize>() as i32,
                     count: all as i32,
                 };
-                self.launch(&self.along, all, &given)?;
+                self.launch(&self.along, all, &parameters)?;
                 whole.swap(0, 1);
             }
             if !back {
-                let given = EigenvalueParameters {
+                let parameters = EigenvalueParameters {
                     values: whole[0].into(),
                     along: modes.each_ref().map(|modes| modes[2].address().into()),
                     cells: cells.map(|n| n as i32),
                     zero_limit: direct.zero_limit(),
                 };
-                self.launch(&self.divide, all, &given)?;
+                self.launch(&self.divide, all, &parameters)?;
             }
         }
         Ok(())

@@ -112,7 +112,7 @@ impl FluxWorkInput<'_, '_> {
         );
         if let Some(kernels) = &self.solver.kernels {
             let rows = pending_energy.rows().len();
-            let given = gravity::FluxWorkParameters {
+            let parameters = gravity::FluxWorkParameters {
                 view: potential.on_device(),
                 exterior: self.exterior_potential.on_device(weight),
                 rows: potential.place().on_device().rows(clock.level).into(),
@@ -122,7 +122,7 @@ impl FluxWorkInput<'_, '_> {
                 count: rows as i32,
             };
             kernels.work.count_work(rows * CELLS, rows * CELLS * 8 * 6);
-            return kernels.launch(&kernels.work, rows, &given);
+            return kernels.launch(&kernels.work, rows, &parameters);
         }
         in_precision!(pending_energy.precision(), R => {
             let gained = FluxWork {

@@ -75,9 +75,9 @@ impl LevelSolver<'_, '_> {
         self.restrict_solution(level)?;
         self.restrict_residual(level + 1)?;
         if let Some(kernels) = &self.solver.kernels {
-            let given = self.device_pair(level)?;
-            let cells = given.octets as usize * CELLS;
-            kernels.launch(&kernels.restrict_fine_residual, blocks(cells), &given)?;
+            let parameters = self.device_pair(level)?;
+            let cells = parameters.octets as usize * CELLS;
+            kernels.launch(&kernels.restrict_fine_residual, blocks(cells), &parameters)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let pair = self.host_pair::<R>(level)?;
@@ -95,10 +95,10 @@ impl LevelSolver<'_, '_> {
     fn restrict_solution(&mut self, level: usize) -> Result<(), Error> {
         self.potential.refresh_on(&mut self.ranks, level)?;
         if let Some(kernels) = &self.solver.kernels {
-            let given = self.device_pair(level)?;
-            let cells = given.octets as usize * CELLS;
+            let parameters = self.device_pair(level)?;
+            let cells = parameters.octets as usize * CELLS;
             kernels.restrict_solution.count_work(cells, cells * 72);
-            kernels.launch(&kernels.restrict_solution, blocks(cells), &given)?;
+            kernels.launch(&kernels.restrict_solution, blocks(cells), &parameters)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let pair = self.host_pair::<R>(level)?;
@@ -172,8 +172,8 @@ impl LevelSolver<'_, '_> {
             let copies = kernels.list(topology.copies(level))?;
             let banks = [view.banks()[0], SAVED_BANK].map(|n| view.device().bank(n).into());
             for (rows, count) in [own, copies] {
-                let given = self.copy_parameters(level, banks, rows, count);
-                kernels.launch(&kernels.copy, count, &given)?;
+                let parameters = self.copy_parameters(level, banks, rows, count);
+                kernels.launch(&kernels.copy, count, &parameters)?;
             }
             return Ok(());
         }
@@ -190,8 +190,8 @@ impl LevelSolver<'_, '_> {
     /// Computes the fine-grid correction of a level from the restricted residual.
     fn compute_tau(&mut self, level: usize) -> Result<(), Error> {
         if let Some(kernels) = &self.solver.kernels {
-            let given = self.device_pair(level)?;
-            kernels.launch(&kernels.tau, given.coarse.count as usize, &given)?;
+            let parameters = self.device_pair(level)?;
+            kernels.launch(&kernels.tau, parameters.coarse.count as usize, &parameters)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let pair = self.host_pair::<R>(level)?;
@@ -252,12 +252,12 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
     pub(super) fn add_change(&mut self, level: usize, update: &CoarseUpdate) -> Result<(), Error> {
         self.potential.refresh_on(&mut self.ranks, level)?;
         if let Some(kernels) = &self.solver.kernels {
-            let given = self.device_change(level, update)?;
-            let rows = given.count as usize;
+            let parameters = self.device_change(level, update)?;
+            let rows = parameters.count as usize;
             kernels
                 .add_change
                 .count_work(rows * CELLS, rows * CELLS * 24);
-            kernels.launch(&kernels.add_change, rows, &given)?;
+            kernels.launch(&kernels.add_change, rows, &parameters)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let view = self.potential.get_on(level, 1)?;

@@ -105,7 +105,7 @@ impl GasKick<'_, '_> {
             );
             let rows = slope.count as usize;
             let (pending_energy, stage) = on_device(&stage);
-            let given = gravity::KickParameters {
+            let parameters = gravity::KickParameters {
                 slope,
                 gas: gas.device().bank(gas.banks()[0]).into(),
                 dt,
@@ -115,7 +115,7 @@ impl GasKick<'_, '_> {
                 internal,
             };
             kernels.kick.count_work(rows * CELLS, rows * CELLS * 8 * 11);
-            return kernels.launch(&kernels.kick, rows, &given);
+            return kernels.launch(&kernels.kick, rows, &parameters);
         }
         in_precision!(gas.precision(), R => {
             let slopes = host_slopes::<R, _, _>(&potential, &matter, exterior, equation);

@@ -40,13 +40,13 @@ fn launch<P: Parameter>(
     device: &Device,
     kernel: &Kernel,
     blocks: usize,
-    given: &P,
+    parameters: &P,
 ) -> Result<(), Error> {
     if blocks == 0 {
         return Ok(());
     }
     let shape = LaunchShape::of(blocks, THREADS);
-    Ok(device.launch(kernel, shape, given)?)
+    Ok(device.launch(kernel, shape, parameters)?)
 }
 
 /// Kernels of gravity.
@@ -133,15 +133,15 @@ impl GravityKernels {
         &self,
         kernel: &Kernel,
         blocks: usize,
-        given: &P,
+        parameters: &P,
     ) -> Result<(), Error> {
-        launch(&self.device, kernel, blocks, given)
+        launch(&self.device, kernel, blocks, parameters)
     }
 
     /// Performs the coarse part of a V-cycle of a small level in one block.
-    pub fn coarse_cycle(&self, given: &CoarseCycleParameters<Number>) -> Result<(), Error> {
+    pub fn coarse_cycle(&self, parameters: &CoarseCycleParameters<Number>) -> Result<(), Error> {
         let shape = LaunchShape::of(1, THREADS_OF_SINGLE_BLOCK);
-        Ok(self.device.launch(&self.coarse_cycle, shape, given)?)
+        Ok(self.device.launch(&self.coarse_cycle, shape, parameters)?)
     }
 
     /// Uploads a list of rows. Returns its address and length; it is valid until the next call.
@@ -160,12 +160,12 @@ impl GravityKernels {
         covered: bool,
     ) -> Result<[f64; 2], Error> {
         self.device.fill_zero(&self.words, 0..2)?;
-        let given = LargestResidualParameters {
+        let parameters = LargestResidualParameters {
             level,
             largest: Address::from(self.words.address()),
             covered: covered.into(),
         };
-        self.launch(&self.largest_residual, level.count as usize, &given)?;
+        self.launch(&self.largest_residual, level.count as usize, &parameters)?;
         self.numbers()
     }
 
@@ -175,9 +175,12 @@ impl GravityKernels {
     }
 
     /// Returns the largest acceleration over the cell width.
-    pub fn largest_rate_over_width(&self, given: &SlopeParameters<Number>) -> Result<f64, Error> {
+    pub fn largest_rate_over_width(
+        &self,
+        parameters: &SlopeParameters<Number>,
+    ) -> Result<f64, Error> {
         self.device.fill_zero(&self.words, 0..2)?;
-        self.launch(&self.largest_rate, given.count as usize, given)?;
+        self.launch(&self.largest_rate, parameters.count as usize, parameters)?;
         Ok(self.numbers()?[0])
     }
 
@@ -218,36 +221,41 @@ impl RootKernels {
         })
     }
 
-    fn launch<P: Parameter>(&self, kernel: &Kernel, blocks: usize, given: &P) -> Result<(), Error> {
-        launch(&self.device, kernel, blocks, given)
+    fn launch<P: Parameter>(
+        &self,
+        kernel: &Kernel,
+        blocks: usize,
+        parameters: &P,
+    ) -> Result<(), Error> {
+        launch(&self.device, kernel, blocks, parameters)
     }
 
     /// Returns the bits of the largest sum of absolute values over a patch, then the fixed-point sums of all moments if
     /// there is a factor.
-    pub fn moments(&self, given: &MomentsParameters<Number>) -> Result<Vec<u64>, Error> {
-        let sums = match given.factor {
+    pub fn moments(&self, parameters: &MomentsParameters<Number>) -> Result<Vec<u64>, Error> {
+        let sums = match parameters.factor {
             0.0 => 0,
-            _ => moments::count(given.order as usize),
+            _ => moments::count(parameters.order as usize),
         };
         let mut words = vec![0; 1 + sums];
         self.device.fill_zero(&self.words, 0..words.len())?;
         let (rows, each) = (
-            given.count as usize,
-            patches_of_a_block(given.count as usize),
+            parameters.count as usize,
+            patches_of_a_block(parameters.count as usize),
         );
-        let given = MomentsParameters {
+        let parameters = MomentsParameters {
             words: self.words.address().into(),
             each: each as i32,
-            ..*given
+            ..*parameters
         };
-        self.launch(&self.moments, rows.div_ceil(each), &given)?;
+        self.launch(&self.moments, rows.div_ceil(each), &parameters)?;
         self.device.download(&self.words, 0, &mut words)?;
         Ok(words)
     }
 
     /// Subtracts the mean.
-    pub fn shift(&self, given: &MomentsParameters<Number>) -> Result<(), Error> {
-        self.launch(&self.shift, given.count as usize, given)
+    pub fn shift(&self, parameters: &MomentsParameters<Number>) -> Result<(), Error> {
+        self.launch(&self.shift, parameters.count as usize, parameters)
     }
 
     /// Fills the tables around an isolated domain from values.
@@ -277,7 +285,7 @@ impl RootKernels {
         let ranks = others.ranks();
         let part = |rank: usize| rank_range(value_count(cells), rank, ranks.size());
         let own = part(ranks.rank());
-        let given = ExteriorTableParameters {
+        let parameters = ExteriorTableParameters {
             values: values.address().into(),
             terms: terms.address().into(),
             first: own.start as i32,
@@ -288,7 +296,11 @@ impl RootKernels {
             nearest: expansion.nearest(),
             ..around(cells)
         };
-        self.launch(&self.expand, own.len().div_ceil(CELLS_PER_BLOCK), &given)?;
+        self.launch(
+            &self.expand,
+            own.len().div_ceil(CELLS_PER_BLOCK),
+            &parameters,
+        )?;
         let peers = (0..ranks.size()).filter(|&peer| peer != ranks.rank());
         let sends = peers
             .clone()
@@ -309,13 +321,13 @@ impl RootKernels {
         table: &mut ReusableBuffer<R>,
     ) -> Result<(), Error> {
         let count = table_length(cells);
-        let given = ExteriorTableParameters {
+        let parameters = ExteriorTableParameters {
             values: values.into(),
             table: table.provide(&self.device, 2 * count)?.address().into(),
             count: count as i32,
             ..around(cells)
         };
-        self.launch(&self.tabulate, count.div_ceil(CELLS_PER_BLOCK), &given)
+        self.launch(&self.tabulate, count.div_ceil(CELLS_PER_BLOCK), &parameters)
     }
 }
 

@@ -237,7 +237,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         if let Some(kernels) = &self.solver.kernels {
             let all = self.device_level_of(level, view)?;
             let (rows, count) = some.map_or((all.rows, all.count), row_list);
-            let given = device::LevelParameters {
+            let parameters = device::LevelParameters {
                 colour: colour as i32,
                 rows,
                 count,
@@ -247,7 +247,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             kernels
                 .relax
                 .count_work(rows * CELLS / 2, rows * CELLS * 16);
-            return kernels.launch(&kernels.relax, rows, &given);
+            return kernels.launch(&kernels.relax, rows, &parameters);
         }
         in_precision!(self.potential.precision(), R => {
             let grid = self.host_level::<R>(level)?;
@@ -266,12 +266,12 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
     pub(super) fn restrict_residual(&mut self, level: usize) -> Result<(), Error> {
         self.potential.refresh_on(&mut self.ranks, level)?;
         if let Some(kernels) = &self.solver.kernels {
-            let given = self.device_level(level)?;
-            let count = given.count as usize;
+            let parameters = self.device_level(level)?;
+            let count = parameters.count as usize;
             kernels
                 .restrict_residual
                 .count_work(count * CELLS, count * CELLS * 24);
-            kernels.launch(&kernels.restrict_residual, count, &given)?;
+            kernels.launch(&kernels.restrict_residual, count, &parameters)?;
         } else {
             in_precision!(self.potential.precision(), R => {
                 let (grid, coarse_4) = (self.host_level::<R>(level)?, self.coarse_4.own_on(level));
@@ -422,8 +422,8 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             let bank = from.banks()[when as usize];
             let banks = [from.device().bank(bank), to.device().bank(to.banks()[0])];
             let (rows, count) = (to.place().on_device().rows(level), to.rows().len());
-            let given = self.copy_parameters(level, banks.map(Address::from), rows, count);
-            return kernels.launch(&kernels.copy, count, &given);
+            let parameters = self.copy_parameters(level, banks.map(Address::from), rows, count);
+            return kernels.launch(&kernels.copy, count, &parameters);
         }
         in_precision!(to.precision(), R => {
             let from = match when {
@@ -450,12 +450,12 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
                 .banks()
                 .map(|bank| Address::from(own.device().bank(bank)));
             let (rows, count) = (own.place().on_device().rows(level), own.rows().len());
-            let given = device::CoarseChangeParameters {
+            let parameters = device::CoarseChangeParameters {
                 after: bank(other, 0),
                 before: bank(other, 1),
                 ..self.copy_parameters(level, [banks[1], banks[0]], rows, count)
             };
-            return kernels.launch(&kernels.copy, count, &given);
+            return kernels.launch(&kernels.copy, count, &parameters);
         }
         in_precision!(own.precision(), R => {
             let [from, to] = [own.next::<R>(), own.present::<R>()];
@@ -508,7 +508,7 @@ pub trait PotentialField: Field {
 
     /// Returns the source of boundary values from the system parameter.
     fn coarser<'a, 'w, 's>(
-        given: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
+        coarser: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
     ) -> Option<&'a CoarserPotential<'w, 's, Self::Border>>;
 
     /// Returns the mean density of the source in a periodic domain.
@@ -544,9 +544,9 @@ impl PotentialField for OwnPotential {
     type CoarserPotential = CoarserPotential<'static, 'static>;
 
     fn coarser<'a, 'w, 's>(
-        given: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
+        coarser: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
     ) -> Option<&'a CoarserPotential<'w, 's>> {
-        Some(given)
+        Some(coarser)
     }
 }
 
@@ -574,9 +574,9 @@ impl PotentialField for InnerPotential {
     type CoarserPotential = CoarserPotential<'static, 'static, OuterPotential>;
 
     fn coarser<'a, 'w, 's>(
-        given: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
+        coarser: &'a SystemParamItem<'w, 's, Self::CoarserPotential>,
     ) -> Option<&'a CoarserPotential<'w, 's, OuterPotential>> {
-        Some(given)
+        Some(coarser)
     }
 
     fn mean(equation: &PoissonEquation) -> f64 {

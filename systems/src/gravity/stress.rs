@@ -172,7 +172,7 @@ impl ImpulsePredictor<'_, '_> {
                 kernels.words(),
             );
             let rows = slope.count as usize;
-            let given = ImpulsePrediction::<Number> {
+            let parameters = ImpulsePrediction::<Number> {
                 slope,
                 gas: gas.device().bank(gas.banks()[0]).into(),
                 impulse: impulse.device().bank(0).into(),
@@ -182,7 +182,7 @@ impl ImpulsePredictor<'_, '_> {
             };
             own.predict_impulse
                 .count_work(rows * CELLS, rows * CELLS * 8 * 14);
-            return kernels.launch(&own.predict_impulse, rows, &given);
+            return kernels.launch(&own.predict_impulse, rows, &parameters);
         }
         in_precision!(gas.precision(), R => {
             let slopes = host_slopes::<R, _, _>(&potential, &matter, &self.exterior_potential, *self.equation);
@@ -251,7 +251,7 @@ impl StressFlux<'_, '_> {
                 0,
             );
             let rows = slope.count as usize;
-            let given = StressParameters::<Number> {
+            let parameters = StressParameters::<Number> {
                 view: slope.view,
                 exterior: slope.exterior,
                 source: slope.source,
@@ -267,7 +267,7 @@ impl StressFlux<'_, '_> {
                 adds,
             };
             own.stress.count_work(rows * CELLS, rows * CELLS * 8 * 8);
-            return kernels.launch(&own.stress, rows, &given);
+            return kernels.launch(&own.stress, rows, &parameters);
         }
         in_precision!(impulse.precision(), R => {
             let stresses = Stresses {
@@ -352,7 +352,7 @@ impl ImpulseCorrector<'_, '_> {
         let (gas, impulse) = (self.gas.change(), self.impulse.change());
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
             let rows = gas.rows().len();
-            let given = ImpulseCorrection::<Number> {
+            let parameters = ImpulseCorrection::<Number> {
                 rows: gas.place().on_device().rows(gas.level()).into(),
                 gas: gas.device().bank(gas.banks()[0]).into(),
                 impulse: impulse.device().bank(0).into(),
@@ -363,7 +363,7 @@ impl ImpulseCorrector<'_, '_> {
             };
             own.correct_impulse
                 .count_work(rows * CELLS, rows * CELLS * 8 * 16);
-            return kernels.launch(&own.correct_impulse, rows, &given);
+            return kernels.launch(&own.correct_impulse, rows, &parameters);
         }
         in_precision!(gas.precision(), R => {
             let rows = impulse_rows::<R>(&gas, &impulse, pending_energy);

@@ -192,7 +192,7 @@ fn relax<const N: usize, F: Field>(
     if let Some(kernels) = &solver.kernels {
         let all = on_device::<N, _>(view, solver.mirrored);
         let (rows, count) = some.map_or((all.rows, all.count), row_list);
-        let given = device::CoarseGridParameters {
+        let parameters = device::CoarseGridParameters {
             colour: colour as i32,
             omega,
             rows,
@@ -204,7 +204,7 @@ fn relax<const N: usize, F: Field>(
         return kernels.launch(
             &kernels.relax_coarse[grid_number::<N>() - 1],
             blocks(items),
-            &given,
+            &parameters,
         );
     }
     in_precision!(view.precision(), R => {
@@ -227,7 +227,7 @@ fn restrict<const N: usize, F: Field, G: Field>(
     let mirrored = at.solver.mirrored;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
     if let Some(kernels) = &at.solver.kernels {
-        let given = device::CoarseGridParameters {
+        let parameters = device::CoarseGridParameters {
             residual: out.device().bank(1).into(),
             correction: out.device().bank(0).into(),
             ..on_device::<N, _>(&view, mirrored)
@@ -236,7 +236,7 @@ fn restrict<const N: usize, F: Field, G: Field>(
         kernels.launch(
             &kernels.restrict_coarse[grid_number::<N>() - 1],
             blocks(cells),
-            &given,
+            &parameters,
         )?;
     } else {
         in_precision!(field.precision(), R => {
@@ -261,7 +261,7 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
     let mirrored = at.solver.mirrored;
     let (view, out) = (field.get_on(at.level, 1)?, to.own_on(at.level));
     if let Some(kernels) = &at.solver.kernels {
-        let given = device::ProlongCorrectionParameters {
+        let parameters = device::ProlongCorrectionParameters {
             grid: match N {
                 8 => on_device::<4, _>(&view, mirrored),
                 4 => on_device::<2, _>(&view, mirrored),
@@ -275,7 +275,7 @@ fn prolong<const N: usize, F: Field, G: Field, const D: usize>(
         } else {
             blocks(rows * N * N * N)
         };
-        kernels.launch(&kernels.prolong[grid_number::<N>()], blocks, &given)?;
+        kernels.launch(&kernels.prolong[grid_number::<N>()], blocks, &parameters)?;
     } else {
         in_precision!(field.precision(), R => {
             let grid = match N {

@@ -95,11 +95,11 @@ impl<F: Field> CellLauncher<'_, F> {
         let (pool, function) = (self.pool.device(), of_job(job));
         let kernel = pool.kernel_for(function, skeleton, n)?;
         if let Some(numbers) = job.inputs.numbers {
-            input.given = pool.structures(numbers.structures())?.into();
+            input.parameters = pool.structures(numbers.structures())?.into();
         }
         in_precision!(pool.precision(), R => {
-            let given = job.given.precise::<R>();
-            pool.start(&kernel, function, rows, &mut CellParameters { input, given })
+            let parameters = job.parameters.precise::<R>();
+            pool.start(&kernel, function, rows, &mut CellParameters { input, parameters })
         })
     }
 
@@ -138,7 +138,7 @@ impl<F: Field> CellLauncher<'_, F> {
             sums: (order.words + 8).into(),
             sectors: (order.words + 8).into(),
             geometry: level.geometry(),
-            given: Address::NONE,
+            parameters: Address::NONE,
             negate: order.negate,
             buffer: order.buffer,
         }
@@ -245,8 +245,8 @@ impl<F: Field> CellLauncher<'_, F> {
         for n in 0..FLOWS.1.len() {
             let kernel = pool.kernel_for(function, FLOWS, n)?;
             in_precision!(pool.precision(), R => {
-                let given = job.given.precise::<R>();
-                let mut parameters = self.flux_parameters(job, order, given);
+                let own = job.parameters.precise::<R>();
+                let mut parameters = self.flux_parameters(job, order, own);
                 pool.start(&kernel, function, rows, &mut parameters)?;
             });
         }
@@ -257,7 +257,7 @@ impl<F: Field> CellLauncher<'_, F> {
         &self,
         job: &FluxJob<M>,
         order: LaunchOptions,
-        given: P,
+        parameters: P,
     ) -> FluxParameters<Number, P> {
         let clock = &job.level.clock;
         let mut input = self.cell_input(&job.level, InputList::default(), order);
@@ -270,7 +270,7 @@ impl<F: Field> CellLauncher<'_, F> {
             rate: clock.cell_width.map(|width| clock.dt / width),
             dt: clock.dt,
             adds: job.adds,
-            given,
+            parameters,
         }
     }
 
@@ -300,8 +300,13 @@ impl<F: Field> CellLauncher<'_, F> {
         (input.rows, input.count) = ((words.address() + 8 * result_words as u64).into(), 1);
         input.blocks = (words.address() + 8 * (result_words + 1) as u64).into();
         let kernel = pool.kernel_for(function, WINDOWS, 0)?;
-        let given: [R; 0] = [];
-        pool.start(&kernel, function, 1, &mut CellParameters { input, given })?;
+        let parameters: [R; 0] = [];
+        pool.start(
+            &kernel,
+            function,
+            1,
+            &mut CellParameters { input, parameters },
+        )?;
         let mut found = vec![0u64; result_words];
         pool.device.download(words, 0, &mut found)?;
         Ok(bytemuck::cast_slice(&found)[..values].to_vec())
@@ -383,11 +388,11 @@ impl<F: Field> CellLauncher<'_, F> {
         input.view.fault = address(0).into();
         input.sectors = address(FAULT_WORDS).into();
         input.blocks = address(sectors).into();
-        input.given = pool.structures(&marks.written.structures)?.into();
+        input.parameters = pool.structures(&marks.written.structures)?.into();
         let kernel = pool.kernel_for(function, MARKS, 0)?;
         in_precision!(pool.precision(), R => {
-            let given: [R; 0] = [];
-            pool.start(&kernel, function, count, &mut CellParameters { input, given })?;
+            let parameters: [R; 0] = [];
+            pool.start(&kernel, function, count, &mut CellParameters { input, parameters })?;
         });
         let mut found = vec![0u64; sectors];
         pool.device.download(words, 0, &mut found)?;
