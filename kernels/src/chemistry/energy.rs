@@ -1,6 +1,5 @@
 //! Heating and cooling terms of the energy equation.
-use super::network::Inputs;
-use super::network::Network;
+use super::network::{Inputs, Network};
 use super::rates::{
     COOL_HEII, COOL_HEIII, COOL_HI, COOL_HII, H2_BY_E, H2_BY_H, H2_BY_H2, H2_BY_HE, H2_BY_HP,
     H2_LTE, HD_BY_H, HD_LTE,

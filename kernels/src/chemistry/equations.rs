@@ -1,7 +1,6 @@
 //! Equations of a network: time derivatives and their Jacobian.
 use super::energy::{atomic_cooling, molecular_cooling, radiation_heat};
-use super::network::Network;
-use super::network::{CellConditions, Inputs};
+use super::network::{CellConditions, Inputs, Network};
 use super::reactions::{atoms, deuterium, molecules, photons};
 use super::species::{
     Abundances, DI, ELECTRONS, HEI, HI, OF_DI, OF_ELECTRONS, OF_HEAT_CAPACITY, OF_HEI, OF_HI,

@@ -1,6 +1,5 @@
 //! Ionisation equilibrium.
-use super::network::CellConditions;
-use super::network::Network;
+use super::network::{CellConditions, Network};
 use super::rates::{K1, K2, K3, K4, K5, K6, K57, K58};
 use super::species::{
     Abundances, DI, DP, HEI, HEII, HEIII, HI, HII, LEAST, electrons, heat_capacity, renormalised,

@@ -1,7 +1,6 @@
 //! Reactions: their contributions to the derivatives of the species.
 use super::dissociation::dissociation_rates;
-use super::network::Inputs;
-use super::network::Network;
+use super::network::{Inputs, Network};
 use super::rates::{
     K1, K2, K3, K4, K5, K6, K7, K8, K9, K11, K12, K14, K15, K16, K17, K18, K19, K21, K22, K50, K51,
     K52, K53, K54, K55, K57, K58,

@@ -1,8 +1,7 @@
 //! One step of the Rosenbrock method RODAS3, with its error, and the solution of its small dense linear systems.
 
 use super::equations::derivatives;
-use super::network::CellConditions;
-use super::network::Network;
+use super::network::{CellConditions, Network};
 use super::species::{Abundances, DI, H2, HD, HEI, HI, add_increment, electrons};
 use nestar_device::{Real, device};
 

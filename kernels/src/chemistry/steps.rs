@@ -1,7 +1,6 @@
 //! Advances a cell through a step of its level with adaptive sub-steps.
 use super::equations::derivatives;
-use super::network::Network;
-use super::network::{CellConditions, with_dust_heating};
+use super::network::{CellConditions, Network, with_dust_heating};
 use super::rodas::rodas3;
 use super::species::{Abundances, electrons, heat_capacity, renormalised};
 use crate::mesh::subcycle::{CONTINUE, DONE, FAILED};

@@ -1,6 +1,5 @@
 //! Terms of the equations: reacting pairs, their rates and derivatives.
-use super::network::Inputs;
-use super::network::Network;
+use super::network::{Inputs, Network};
 use super::species::TEMPERATURE;
 use super::table::interpolate_column;
 use nestar_device::{Real, device};
