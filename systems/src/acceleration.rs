@@ -86,9 +86,14 @@ fn register_clearing<F: Field>(sim: &mut Engine) {
     sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels::<F>);
 }
 
-/// Returns the specification of [`PairAcceleration`], which kernels read like [`Acceleration`].
+/// Returns the specification of [`PairAcceleration`], which kernels read like [`Acceleration`]. Particles need it only at the
+/// time of their level.
 fn pair_spec(mirrored: bool) -> FieldSpec {
-    let mut spec = spec(true, mirrored);
+    let mut spec = FieldSpec {
+        banks: 1,
+        time_levels: 1,
+        ..spec(true, mirrored)
+    };
     for (n, component) in spec.components.iter_mut().enumerate() {
         let (whose, axis) = (["inner", "outer"][n / 3], ["x", "y", "z"][n % 3]);
         component.name = format!("{whose}_acceleration_{axis}");
@@ -97,8 +102,8 @@ fn pair_spec(mirrored: bool) -> FieldSpec {
     spec
 }
 
-/// Clears the field at the end of the step of a level and keeps the previous time level, because finer levels read
-/// both.
+/// Clears the field at the end of the step of a level. The previous time level of a field with two is kept, because finer
+/// levels read both.
 fn clear_acceleration<F: Field>(mut rows: LevelRows, mut field: Write<F>) -> Result<(), Error> {
     field.commit()?;
     clear(&mut rows, &mut field);

@@ -516,6 +516,16 @@ impl<F: Field> Pool<F> {
         self.windows_of(&below, row, layers, banks)
     }
 
+    /// Returns the time of the present state of the next coarser level.
+    ///
+    /// # Panics
+    /// On the root level.
+    #[must_use]
+    pub fn coarser_time(&self, level: usize) -> f64 {
+        let clock = &self.clocks[level - 1];
+        clock.times[clock.current]
+    }
+
     fn windows_of<R: Element>(
         &self,
         level: &LevelView,

@@ -514,6 +514,15 @@ impl<'a, F: Field> FieldView<'a, F> {
         self.pool.views(&self.level)
     }
 
+    /// Returns the time of the present state of the next coarser level.
+    ///
+    /// # Panics
+    /// On the root level.
+    #[must_use]
+    pub fn coarser_time(&self) -> f64 {
+        self.pool.coarser_time(self.level())
+    }
+
     /// Returns device views of the next coarser level, with their times, like [`FieldView::coarser_windows`]
     /// on the host.
     ///

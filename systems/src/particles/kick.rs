@@ -45,6 +45,20 @@ struct CoarserStates<R> {
 }
 
 impl<R: ParticleReal> CoarserStates<R> {
+    /// Gathers the acceleration of a particle of the finer level, whose patch has these indices within its parent.
+    fn at_child<const W: usize>(
+        &self,
+        page: &Page<R>,
+        n: usize,
+        sides: [u32; 3],
+        has_coarse_cloud: impl Fn([u64; 3], [i32; 3]) -> bool,
+    ) -> [R; 3] {
+        let offset = page.offset_of(n);
+        let offset = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
+        let velocity = Page::vector(&page.velocity, n);
+        self.at::<W>(offset, velocity, true, true, has_coarse_cloud)
+    }
+
     /// Gathers the acceleration of a moving particle. `has_coarse_cloud` tells at which of its positions the
     /// coarser level deposits the particle with a cloud of this width. `wide` tells that the particle is on the finer level; its
     /// cloud is `W` cells wide there.
@@ -144,8 +158,9 @@ struct ClosingKick<'a, R: ParticleReal, F: Field> {
 
 impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
     /// Returns `true` if the coarser level is at another time and has nothing to correct.
-    fn is_redundant(&self, around: &CoarserStates<R>) -> bool {
-        self.kick == Kick::Change && around.states.len() > 1
+    fn is_redundant(&self) -> bool {
+        let has_coarser = self.field.level() > 0;
+        self.kick == Kick::Change && has_coarser && self.field.coarser_time() > self.time
     }
 
     /// Returns the positions of particles at the times of the states of [`DeepParticles`].
@@ -161,6 +176,13 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             zone_times: self.deep.states.map(R::lit),
             newer: self.deep.newer,
         }
+    }
+
+    /// Reads the accelerations around a patch of the level.
+    fn read_own(&self, row: u32, own: &mut VectorWindow<R>) -> Result<(), DeviceError> {
+        self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
+        own.extrapolate::<REACH>(self.topology.neighbours(row), self.motion.walls);
+        Ok(())
     }
 
     /// Reads the accelerations around a patch of the coarser level.
@@ -214,10 +236,10 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
             });
             return Ok(());
         }
-        self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
-        own.extrapolate::<REACH>(around, self.motion.walls);
+        self.read_own(row, own)?;
+        let is_redundant = self.is_redundant();
         let parent = match self.topology.parent(row) {
-            Some(parent) if zone.has_inner() => Some(self.coarser_states(parent)?),
+            Some(parent) if zone.has_inner() && !is_redundant => Some(self.coarser_states(parent)?),
             _ => None,
         };
         let sides = self.topology.index(row).map(|i| (i & 1) as u32);
@@ -225,18 +247,14 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
         self.kick(columns, rows, |_| {
             move |page: &Page<R>, n| {
                 let offset = page.offset_of(n);
-                let cell = cell_of(offset, [0; 3]);
-                let Some(parent) = parent.filter(|_| zone.is_inner(cell)) else {
-                    return own.at::<W, REACH>(offset, [0; 3], self.own_potential);
-                };
-                if self.is_redundant(parent) {
-                    return Page::vector(&page.acceleration, n);
+                let is_inner = zone.is_inner(cell_of(offset, [0; 3]));
+                match parent.filter(|_| is_inner) {
+                    Some(parent) => parent.at_child::<W>(page, n, sides, |offset, step| {
+                        self.zone >= WIDE_ZONE || zone.is_inner(cell_in_child(offset, step, sides))
+                    }),
+                    None if is_inner && is_redundant => Page::vector(&page.acceleration, n),
+                    None => own.at::<W, REACH>(offset, [0; 3], self.own_potential),
                 }
-                let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
-                let velocity = Page::vector(&page.velocity, n);
-                parent.at::<W>(wide, velocity, true, true, |offset, step| {
-                    self.zone >= WIDE_ZONE || zone.is_inner(cell_in_child(offset, step, sides))
-                })
             }
         });
         Ok(())
@@ -260,30 +278,22 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
         if self.kick == Kick::Level {
             return self.kick_by_own_level::<W>(columns, row, rows, own);
         }
-        let parent = self.topology.parent(row);
+        // at another time, the coarser level has no part in the stored acceleration
+        let parent = (self.topology.parent(row)).filter(|_| !self.is_redundant());
         let parent = parent.map(|parent| self.coarser_states(parent));
         let parent = parent.transpose()?;
-        // at another time, the coarser level has no part in the stored acceleration
-        let parent = parent.filter(|parent| !self.is_redundant(parent));
         let has_own = deep && !matches!(self.kick, Kick::Start | Kick::End);
         if has_own {
-            self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
-            own.extrapolate::<REACH>(self.topology.neighbours(row), self.motion.walls);
+            self.read_own(row, own)?;
         }
         let sides = self.topology.index(row).map(|i| (i & 1) as u32);
         let (own, parent, zone) = (&*own, parent.as_ref(), &zone);
-        let from_coarser = |page: &Page<R>, n, parent: &CoarserStates<R>| {
-            let offset = page.offset_of(n);
-            let wide = [0, 1, 2].map(|axis| in_parent(offset[axis], sides[axis]));
-            let velocity = Page::vector(&page.velocity, n);
-            parent.at::<W>(wide, velocity, true, true, |_, _| true)
-        };
         let own = |page: &Page<R>, n| own.at::<W, REACH>(page.offset_of(n), [0; 3], false);
         self.kick_parts(columns, rows, |page, n| {
             let is_deep = !zone.is_inner(cell_of(page.offset_of(n), [0; 3]));
             let is_kicked = is_deep == deep && (has_own || parent.is_some());
             is_kicked.then(|| Parts {
-                coarser: parent.map(|parent| from_coarser(page, n, parent)),
+                coarser: parent.map(|parent| parent.at_child::<W>(page, n, sides, |_, _| true)),
                 own: has_own.then(|| own(page, n)),
                 is_deep,
             })
@@ -299,8 +309,7 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
         rows: &mut ParticlePages,
         own: &mut VectorWindow<R>,
     ) -> Result<(), DeviceError> {
-        self.field.window(row, (REACH, u32::MAX), &mut own.values)?;
-        own.extrapolate::<REACH>(self.topology.neighbours(row), self.motion.walls);
+        self.read_own(row, own)?;
         let zone = BoundaryZone::of(self.topology, row, self.zone);
         let (own, seen) = (&*own, self.zone_positions());
         self.kick_parts(columns, rows, |page, n| {
@@ -353,11 +362,10 @@ impl<R: ParticleReal, F: Field> ClosingKick<'_, R, F> {
         row: u32,
         rows: &mut ParticlePages,
     ) -> Result<(), DeviceError> {
-        let around = self.coarser_states(row)?;
-        if self.is_redundant(&around) {
+        if self.is_redundant() {
             return Ok(());
         }
-        let around = &around;
+        let around = &self.coarser_states(row)?;
         let gathered = |page: &Page<R>, n| {
             let (offset, velocity) = (page.offset_of(n), Page::vector(&page.velocity, n));
             around.at::<W>(offset, velocity, false, self.own_potential, |_, _| true)

@@ -46,6 +46,11 @@ impl<F: Field> KickContext<'_, F> {
         width.map(|width| 1.0 / (PATCH as f64 * width))
     }
 
+    /// Returns `true` if the coarser level is at another time and has nothing to correct.
+    fn is_redundant(&self) -> bool {
+        self.kick == Kick::Change && self.field.coarser_time() > self.time
+    }
+
     fn args(&self, from: &ListLaunch, view: DeviceView) -> KickParameters<Number> {
         KickParameters {
             deep: self.part == KickPart::Deep,
@@ -117,12 +122,7 @@ impl DeviceParticles {
         if !self.holds(level, 0) {
             return Ok(());
         }
-        let is_apart = context.field.coarser_on_device(context.time).len() > 1;
-        let by_coarser = match context.kick {
-            Kick::Level => false,
-            Kick::Change => !is_apart,
-            _ => true,
-        };
+        let by_coarser = context.kick != Kick::Level && !context.is_redundant();
         let tables = super::tables(context.tables);
         let own = self.list(context.topology, tables, level, 0)?;
         if by_coarser {
@@ -148,11 +148,10 @@ impl DeviceParticles {
         from: &ListLaunch,
         parent: bool,
     ) -> Result<(), DeviceError> {
-        let states = context.field.coarser_on_device(context.time);
-        if context.kick == Kick::Change && states.len() > 1 {
-            // the coarser level is at another time and has nothing to correct
+        if context.is_redundant() {
             return Ok(());
         }
+        let states = context.field.coarser_on_device(context.time);
         let below = context.field.level() - 1;
         let (weight, time_offsets) = match states[..] {
             [(old, _), (new, _)] => {
