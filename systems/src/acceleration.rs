@@ -11,6 +11,7 @@ use crate::fields::{
     PairAcceleration, PairAccelerationRequested,
 };
 use crate::order::{Advance, Aligned, Ready};
+use crate::register::prepare_update;
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
@@ -84,6 +85,7 @@ fn register_clearing<F: Field>(sim: &mut Engine) {
     sim.system_in(Ready::Recompute, clear_initial_acceleration::<F>);
     sim.system_in(Advance::Couple, clear_acceleration::<F>);
     sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels::<F>);
+    prepare_update::<F, none>(sim);
 }
 
 /// Returns the specification of [`PairAcceleration`], which kernels read like [`Acceleration`]. Particles need it only at the

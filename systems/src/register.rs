@@ -9,7 +9,7 @@ use bevy_ecs::system::SystemParamFunction;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
-    InputList, LevelRows, Patches,
+    InputList, LevelRows, Patches, Pool,
 };
 use nestar_engine::mesh::{LevelClock, RefinementFlags};
 use nestar_engine::step::{
@@ -132,7 +132,7 @@ pub trait Register {
         let name = M::ITEM.name;
         sim.check_fields::<F>(name, move |field, _| match numbers {
             Some(_) => Err(format!("`{name}` gives fluxes and reads no derived inputs")),
-            None => field.fits_flux::<M>(&components),
+            None => field.prepare_flux::<M>(&components),
         });
         catalogue_entry::<F>(sim, "fluxes", M::ITEM.name, M::DOC);
     }
@@ -147,7 +147,7 @@ pub trait Register {
         M::Parameters: Send + Sync,
     {
         let mut selection = self.selection();
-        selection.check::<F, M>();
+        selection.prepare::<F>(M::ITEM.name, Pool::prepare_reduction::<M>);
         let (components, numbers) = (selection.components, selection.numbers.take());
         let limit = move |mut rows: LevelRows,
                           field: Read<F::First>,
@@ -171,7 +171,9 @@ pub trait Register {
         M::Parameters: Send + Sync,
     {
         let mut selection = self.selection();
-        selection.check::<F, M>();
+        if selection.sim.settings.mesh.max_level > 0 {
+            selection.prepare::<F>(M::ITEM.name, Pool::prepare_mark::<M>);
+        }
         let (components, numbers) = (selection.components, selection.numbers.take());
         let flag = move |mut rows: LevelRows,
                          field: Read<F::First>,
@@ -205,7 +207,7 @@ pub trait Register {
         M::Parameters: Send + Sync,
     {
         let mut selection = self.selection();
-        selection.check::<F, M>();
+        selection.prepare::<F>(M::ITEM.name, Pool::prepare_reduction::<M>);
         let StateSelection {
             sim,
             components,
@@ -239,31 +241,34 @@ fn gas<'a>(sim: &'a Engine, what: &str) -> Result<&'a GasModel, Error> {
 /// Adds an update by a cell function to a set.
 pub(crate) fn add_update<F: FunctionFields, M: CellMap>(
     kind: &'static str,
-    selection: StateSelection,
+    mut selection: StateSelection,
     set: impl StepSet,
     parameters: M::Parameters,
 ) where
     M::Parameters: Send + Sync,
 {
+    selection.prepare::<F>(M::ITEM.name, Pool::prepare_update::<M>);
     let StateSelection {
         sim,
         components,
         numbers,
     } = selection;
-    let read = numbers.clone();
     let update = move |mut rows: LevelRows, mut field: Write<F::First>, others: OtherHandles<F>| {
         rows.choose(components);
-        let inputs = F::Others::read(&others).with_numbers(read.as_deref());
+        let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
         field.update::<M>(&rows, inputs, &parameters);
     };
     let update = IntoSystem::into_system(update).with_name(format!("{kind} {}", M::ITEM.name));
     sim.system_in(set, update)
         .in_sequence()
         .halo_width::<F::First>(M::REACH);
-    sim.check_fields::<F>(M::ITEM.name, move |field, others| {
-        field.fits_update::<M>(&components, &others.with_numbers(numbers.as_deref()))
-    });
     catalogue_entry::<F::First>(sim, kind, M::ITEM.name, M::DOC);
+}
+
+/// Checks that an update by `M` fits its fields, and starts to compile it for a device; for systems that call the function
+/// themselves.
+pub(crate) fn prepare_update<F: FunctionFields, M: CellMap>(sim: &mut Engine) {
+    (sim.selection()).prepare::<F>(M::ITEM.name, Pool::prepare_update::<M>);
 }
 
 /// Adds a function of field `F` to the catalogue.

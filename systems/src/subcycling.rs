@@ -2,8 +2,10 @@
 
 use crate::order::Advance;
 use bevy_ecs::prelude::*;
-use nestar_device::{CellFn, CellState};
-use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, Field, LevelRows, Patches};
+use nestar_device::CellState;
+use nestar_engine::data::{
+    CellSubcycle, Components, DerivedInputs, Field, InputList, LevelRows, Patches, Pool,
+};
 use nestar_engine::mesh::{CELLS, Cost};
 use nestar_engine::step::{
     BudgetId, Budgets, Catalogue, FunctionFields, OtherFields, OtherHandles, Replays, RunCounters,
@@ -51,13 +53,14 @@ impl Subcycling {
 
 /// Adds a sub-cycled source.
 pub(crate) fn add_subcycle<F: FunctionFields, M: CellSubcycle>(
-    selection: StateSelection,
+    mut selection: StateSelection,
     attempts: Subcycling,
     parameters: M::Parameters,
 ) -> Result<(), Error>
 where
     M::Parameters: Send + Sync,
 {
+    selection.prepare::<F>(M::ITEM.name, Pool::prepare_subcycle::<M>);
     let StateSelection {
         sim,
         components,
@@ -74,7 +77,6 @@ where
         attempts.calls,
         parameters.clone(),
     );
-    let read = numbers.clone();
     let attempt = move |mut rows: LevelRows,
                         mut field: Write<F::First>,
                         others: OtherHandles<F>,
@@ -84,7 +86,7 @@ where
         rows.choose(components);
         let (name, names) = attempts.account.unwrap_or_default();
         rows.name_sums(name, names);
-        let inputs = F::Others::read(&others).with_numbers(read.as_deref());
+        let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
         let tally = field.iterate::<M>(&rows, inputs, attempts.calls, &parameters);
         counters.count_subcycles(&tally);
         if let Some(account) = account {
@@ -98,9 +100,6 @@ where
     };
     let attempt = IntoSystem::into_system(attempt).with_name(format!("attempts {}", M::ITEM.name));
     sim.system_in(Advance::Sources, attempt).in_sequence();
-    sim.check_fields::<F>(M::ITEM.name, move |field, others| {
-        field.fits_subcycle::<M>(&components, &others.with_numbers(numbers.as_deref()))
-    });
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     catalogue
         .add("attempts", M::ITEM.name, M::DOC)
@@ -159,13 +158,20 @@ pub struct StateSelection<'a> {
     pub numbers: Option<Arc<DerivedInputs>>,
 }
 
+/// A method of [`Pool`] that checks that a function fits a field, its components and its inputs, and starts to compile it.
+pub(crate) type Prepare<F> = fn(&Pool<F>, &Components, &InputList) -> Result<(), String>;
+
 impl StateSelection<'_> {
-    /// Checks, once all plugins are built, that a function can read the fields and the derived inputs.
-    pub(crate) fn check<F: FunctionFields, M: CellFn>(&mut self) {
+    /// Checks, once all plugins are built, that the function `name` fits the fields and the derived inputs, and starts to
+    /// compile it for a device.
+    pub(crate) fn prepare<F: FunctionFields>(
+        &mut self,
+        name: &'static str,
+        prepare: Prepare<F::First>,
+    ) {
         let (components, numbers) = (self.components, self.numbers.clone());
-        self.sim
-            .check_fields::<F>(M::ITEM.name, move |field, others| {
-                field.fits::<M>(&components, &others.with_numbers(numbers.as_deref()))
-            });
+        self.sim.check_fields::<F>(name, move |field, others| {
+            prepare(field, &components, &others.with_numbers(numbers.as_deref()))
+        });
     }
 }

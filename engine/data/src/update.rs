@@ -3,6 +3,7 @@
 use super::cell_args::{
     CellJob, CellMap, CellReader, check_fit, evaluate_cell, require_cell_values, write_back,
 };
+use super::device::cells::{FLOWS, MAPS, Skeleton, face_function, function_of};
 use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
 use super::field_spec::{Components, Correct, Element};
 use super::function_inputs::{CellSource, FunctionInputs, InputList};
@@ -16,6 +17,7 @@ use nestar_device::{CellFn, CellState, FaceFn, Real};
 use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::parallel;
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::device::SkeletonFunction;
 use nestar_kernels::mesh::{Rows, StateFunctions};
 
 /// A face function that returns fluxes.
@@ -132,17 +134,19 @@ impl<F: Field> Pool<F> {
         fits.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Checks that an update can read this field and `inputs` and write its result.
+    /// Checks that an update can read this field and `inputs` and write its result. Starts to compile it for a device.
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn fits_update<M: CellMap>(
+    pub fn prepare_update<M: CellMap>(
         &self,
         chosen: &Components,
         inputs: &InputList,
     ) -> Result<(), String> {
         self.fits::<M>(chosen, inputs)?;
-        self.fits_result::<M>(chosen)
+        self.fits_result::<M>(chosen)?;
+        self.compile_ahead(MAPS, function_of::<M>(inputs));
+        Ok(())
     }
 
     fn fits_result<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
@@ -186,7 +190,11 @@ impl<F: Field> Pool<F> {
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn fits<M: CellFn>(&self, chosen: &Components, inputs: &InputList) -> Result<(), String> {
+    pub(super) fn fits<M: CellFn>(
+        &self,
+        chosen: &Components,
+        inputs: &InputList,
+    ) -> Result<(), String> {
         check_fit::<M>(chosen, self, inputs, 0).map_err(|why| format!("field `{}`: {why}", F::NAME))
     }
 
@@ -254,11 +262,24 @@ impl<F: Field> Pool<F> {
         );
     }
 
-    /// Checks that a function can return fluxes of this field.
+    /// Checks that a function can return fluxes of this field. Starts to compile it for a device.
     ///
     /// # Errors
     /// The reason why it cannot.
-    pub fn fits_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
+    pub fn prepare_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
+        self.fits_flux::<M>(chosen)?;
+        self.compile_ahead(FLOWS, face_function::<M>());
+        Ok(())
+    }
+
+    /// Starts to compile a skeleton for a function, so that compilations overlap. The first use reports errors.
+    pub(super) fn compile_ahead(&self, skeleton: Skeleton, function: SkeletonFunction) {
+        if let Some(pool) = self.on_device() {
+            let _ = pool.kernel_for(function, skeleton, 0);
+        }
+    }
+
+    fn fits_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
         let (there, name) = (self.components(), M::ITEM.name);
         require_cell_values(name, F::NAME, &self.spec)?;
         let (read, returned) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);

@@ -12,6 +12,8 @@ pub struct DeviceCounters {
     pub launches: u64,
     /// Number of times that the host waited for the device.
     pub synchronisations: u64,
+    /// Number of sources whose compilation was started.
+    pub compilations: u64,
     /// Number of allocations.
     pub allocations: u64,
     /// Bytes copied from the host to the device.
@@ -78,6 +80,7 @@ impl AtomicKernelCounters {
 pub(super) struct AtomicCounters {
     launches: AtomicU64,
     synchronisations: AtomicU64,
+    compilations: AtomicU64,
     allocations: AtomicU64,
     bytes_up: AtomicU64,
     bytes_down: AtomicU64,
@@ -93,6 +96,10 @@ impl AtomicCounters {
 
     pub(super) fn count_synchronisation(&self) {
         self.synchronisations.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn count_compilation(&self) {
+        self.compilations.fetch_add(1, Relaxed);
     }
 
     pub(super) fn count_allocation(&self) {
@@ -135,6 +142,7 @@ impl AtomicCounters {
         DeviceCounters {
             launches: self.launches.load(Relaxed),
             synchronisations: self.synchronisations.load(Relaxed),
+            compilations: self.compilations.load(Relaxed),
             allocations: self.allocations.load(Relaxed),
             bytes_up: self.bytes_up.load(Relaxed),
             bytes_down: self.bytes_down.load(Relaxed),

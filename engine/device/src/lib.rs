@@ -54,10 +54,11 @@ use parallel::lock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use staging::{OrderedCopies, Ring};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,8 @@ struct Opened {
     reserved: Reserved,
     /// Compilations since the last wait for all of them.
     compilations: Mutex<Vec<Arc<Compilation>>>,
+    /// Sources in use, by their BLAKE3 digests.
+    sources: Mutex<BTreeMap<[u8; 32], Weak<Compilation>>>,
 }
 
 impl Device {
@@ -127,6 +130,7 @@ impl Device {
             transient_memory: TransientMemory::default(),
             reserved: Reserved::default(),
             compilations: Mutex::default(),
+            sources: Mutex::default(),
         })))
     }
 
@@ -154,7 +158,8 @@ impl Device {
         self.0.backend.limits()
     }
 
-    /// Starts to compile a kernel source, or to load the result of an earlier run from the cache on disk.
+    /// Starts to compile a kernel source, or to load the result of an earlier run from the cache on disk. A source in use is
+    /// shared.
     ///
     /// `name` is used in messages and file names: letters, digits, `-` and `_`. If `NESTAR_KERNEL_SOURCES` names a
     /// folder, the source is written to it.
@@ -166,14 +171,24 @@ impl Device {
     /// The source cannot be written to that folder.
     pub fn compile(&self, name: &str, source: &str) -> Result<Module, DeviceError> {
         module::keep_source(name, source)?;
-        let (backend, name, source) =
-            (self.0.backend.clone(), name.to_string(), source.to_string());
+        let digest = *blake3::hash(source.as_bytes()).as_bytes();
+        let mut sources = lock(&self.0.sources);
+        let code = match sources.get(&digest).and_then(Weak::upgrade) {
+            Some(shared) => shared,
+            None => self.start_compilation(name.to_string(), source.to_string()),
+        };
+        sources.insert(digest, Arc::downgrade(&code));
+        Ok(Module::new(self.clone(), code))
+    }
+
+    fn start_compilation(&self, name: String, source: String) -> Arc<Compilation> {
+        self.0.counters.count_compilation();
+        let backend = self.0.backend.clone();
         let code = Compilation::start(move || backend.compile(&name, &source));
         let mut compilations = lock(&self.0.compilations);
         compilations.retain(|compilation| compilation.is_running());
         compilations.push(code.clone());
-        drop(compilations);
-        Ok(Module::new(self.clone(), code))
+        code
     }
 
     /// Returns the number of compilations that have not ended.

@@ -12,10 +12,11 @@ use super::backend::{BackendKernel, KernelInfo, LoadedCode};
 use super::counters::AtomicKernelCounters;
 use super::parallel::lock;
 use super::{Device, DeviceError, LaunchShape};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::{fmt, fs};
 
@@ -26,6 +27,8 @@ type Compiled = Result<Arc<dyn LoadedCode>, DeviceError>;
 pub(super) struct Compilation {
     thread: Mutex<Option<JoinHandle<Compiled>>>,
     result: OnceLock<Compiled>,
+    /// Kernels in use, by name. They are shared because the driver keeps attributes of each kernel.
+    kernels: Mutex<BTreeMap<String, Weak<KernelHandle>>>,
 }
 
 impl Compilation {
@@ -39,6 +42,7 @@ impl Compilation {
         Arc::new(Self {
             thread: Mutex::new(thread),
             result,
+            kernels: Mutex::default(),
         })
     }
 
@@ -68,6 +72,13 @@ impl Compilation {
     }
 }
 
+impl Drop for Compilation {
+    /// Waits for the thread, because the compiler must not run while the process ends.
+    fn drop(&mut self) {
+        let _ = self.wait();
+    }
+}
+
 /// A source that is compiled for a device, or being compiled.
 #[derive(Clone)]
 pub struct Module {
@@ -88,12 +99,18 @@ impl Module {
         if let Some(Err(error)) = self.code.result.get() {
             return Err(error.clone());
         }
-        Ok(Kernel(Arc::new(KernelHandle {
+        let mut kernels = lock(&self.code.kernels);
+        if let Some(shared) = kernels.get(name).and_then(Weak::upgrade) {
+            return Ok(Kernel(shared));
+        }
+        let handle = Arc::new(KernelHandle {
             counters: self.device.atomic_counters().kernel(name),
             code: self.code.clone(),
             loaded: OnceLock::new(),
             name: name.to_string(),
-        })))
+        });
+        kernels.insert(name.to_string(), Arc::downgrade(&handle));
+        Ok(Kernel(handle))
     }
 }
 

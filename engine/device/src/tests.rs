@@ -248,6 +248,24 @@ fn compilations_of_several_sources_overlap() {
 }
 
 #[test]
+fn a_source_in_use_is_compiled_once() {
+    for device in devices() {
+        let before = device.counters().compilations;
+        let kernel = || {
+            let module = device.compile("tests", &source()).unwrap();
+            module.kernel("saxpy").unwrap()
+        };
+        let (first, second) = (kernel(), kernel());
+        assert_eq!(first.info().unwrap(), second.info().unwrap());
+        assert_eq!(device.counters().compilations - before, 1);
+        drop((first, second));
+        device.finish_compilations().unwrap();
+        kernel().info().unwrap();
+        assert_eq!(device.counters().compilations - before, 2);
+    }
+}
+
+#[test]
 fn a_compilation_error_names_its_line() {
     for device in devices() {
         let source = source().replace("p.y[at] = ", "p.y[at] = missing + ");
@@ -274,12 +292,9 @@ fn a_damaged_or_unwritable_cache_does_no_harm() {
         return;
     };
     let compile = || {
-        device
-            .compile("cached", &source())
-            .unwrap()
-            .kernel("saxpy")
-            .and_then(|kernel| kernel.info())
-            .map(|_| ())
+        let module = device.compile("cached", &source()).unwrap();
+        device.finish_compilations()?;
+        module.kernel("saxpy").and_then(|kernel| kernel.info())
     };
     let files = || -> Vec<PathBuf> {
         let entries = std::fs::read_dir(&folder).unwrap();

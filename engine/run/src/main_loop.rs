@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::restart::Restored;
 use crate::{Progress, RunOptions, RunSummary, deck_differences, directory, files, restart};
 use nestar_engine_comm::Ranks;
-use nestar_engine_device::{ComputeDevice, Device};
+use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::{Levels, Topology};
 use nestar_engine_step::config::OutOfMemory;
 use nestar_engine_step::error::on_first_rank;
@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 /// ranks. If a rank fails within a step, the other ranks wait until they are ended
 /// (`Communicator::abort`, `Launch::conclude`).
 pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Error> {
-    report_compilations(sim, &mut options);
     sim.finish_setup()?;
+    finish_compilations(sim, &mut options)?;
     let _watchdog = Watchdog::start(sim)?;
     deck_differences::require_same_run(sim, &options)?;
     if !options.resume && sim.settings.run.start_from.is_empty() {
@@ -74,15 +74,18 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     Ok(summary(sim, directory, updates, start, interrupted))
 }
 
-/// Reports on the first rank that programs of the device are being compiled.
-fn report_compilations(sim: &Engine, options: &mut RunOptions) {
-    let device = sim.world.resource::<ComputeDevice>().device.as_ref();
-    let running = device.map_or(0, Device::running_compilations);
+/// Waits until the programs of the device are compiled; the first rank reports how many there are.
+fn finish_compilations(sim: &Engine, options: &mut RunOptions) -> Result<(), Error> {
+    let Some(device) = &sim.world.resource::<ComputeDevice>().device else {
+        return Ok(());
+    };
+    let running = device.running_compilations();
     if running > 0 && sim.world.resource::<Ranks>().rank() == 0 {
         let note =
             format!("compiles {running} programs of the device; later runs find them in a cache");
         options.observer.note(&note);
     }
+    Ok(device.finish_compilations()?)
 }
 
 /// Reports the new remarks of plugins and `notes` to the observer.

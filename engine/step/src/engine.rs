@@ -296,7 +296,7 @@ impl Engine {
     }
 
     /// Completes the setup: checks that all keys of the deck are used and that the order of systems is
-    /// defined.
+    /// defined. Starts the remaining compilations for a device, without waiting for them.
     ///
     /// # Errors
     /// Unknown keys, tables or boundaries; functions that do not match their fields; an ambiguous order.
@@ -307,9 +307,7 @@ impl Engine {
         for check in self.world.resource::<StateChecks>().registered.clone() {
             check(&self.world)?;
         }
-        self.build_order()?;
-        let device = self.world.resource::<ComputeDevice>().device.as_ref();
-        device.map_or(Ok(()), |device| Ok(device.finish_compilations()?))
+        self.build_order()
     }
 
     /// Builds all schedules, including halo exchanges.

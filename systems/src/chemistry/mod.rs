@@ -27,7 +27,9 @@ use nestar_deck::{Deck, DeckError};
 use nestar_device::{Real, device};
 use nestar_engine::comm::{Comm, Reduce};
 use nestar_engine::data::criteria::QuantityFn;
-use nestar_engine::data::{CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs, LevelRows};
+use nestar_engine::data::{
+    CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs, LevelRows, Pool,
+};
 use nestar_engine::step::{Read, Remarks};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
@@ -374,6 +376,10 @@ fn register_density_range(sim: &mut Engine, setup: &ChemistrySetup) {
         is_told: false,
     });
     sim.system_in(Limit::Propose, compare_density_with_range);
+    (sim.selection()).prepare::<Gas>(
+        specific_volume::ITEM.name,
+        Pool::prepare_reduction::<specific_volume>,
+    );
 }
 
 #[device]

@@ -18,6 +18,7 @@ use crate::fields::quantities::{compile, heating, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, GravitationalConstant};
 use crate::order::{Advance, Split};
 use crate::register::Register;
+use crate::subcycling::StateSelection;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
 use cells::{
@@ -28,7 +29,7 @@ use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
 use nestar_engine::comm::Reduce;
 use nestar_engine::data::criteria::QuantityFn;
-use nestar_engine::data::{DerivedInputs, LevelRows};
+use nestar_engine::data::{DerivedInputs, LevelRows, Pool};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Remarks, Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
@@ -315,7 +316,15 @@ fn register(
     account: BudgetId,
     split: bool,
 ) -> Result<(), Error> {
-    let components = sim.at_rest(&[])?.components;
+    let mut selection = StateSelection {
+        numbers: numbers.clone(),
+        ..sim.at_rest(&[])?
+    };
+    let components = selection.components;
+    match numbers.is_none() {
+        true => selection.prepare::<Gas>(cool::ITEM.name, Pool::prepare_subcycle::<cool>),
+        false => selection.prepare::<Gas>(cool_by::ITEM.name, Pool::prepare_subcycle::<cool_by>),
+    }
     let cooler = Arc::new(cooler);
     let (read, world) = (numbers.clone(), &mut sim.world);
     match numbers.is_none() {

@@ -15,14 +15,14 @@ use crate::fields::{
     PairAccelerationRequested,
 };
 use crate::order::{Advance, Aligned, Ready, Split};
-use crate::register::Register;
+use crate::register::{Register, prepare_update};
 use bevy_ecs::prelude::*;
 pub use config::ExternalConfig;
 use inputs::ExternalInputs;
 use nestar_device::{Place, Real, device};
 use nestar_engine::comm::Reduce;
 use nestar_engine::data::{
-    Component, DerivedInputs, Field, FieldSpec, LevelRows, Prolong, Restrict,
+    Component, DerivedInputs, Field, FieldSpec, LevelRows, Pool, Prolong, Restrict,
 };
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::{AlignedLevels, Read, SystemNamed, Write};
@@ -140,6 +140,7 @@ impl Plugin for ExternalForces {
         if !frozen {
             let kick = IntoSystem::into_system(kick).with_name("kick by [external]");
             sim.system_in(Split::Sources, kick);
+            prepare_update::<(Gas, External), external_kick>(sim);
         }
         if sim.world.contains_resource::<AccelerationRequested>() {
             register_acceleration(sim);
@@ -155,6 +156,8 @@ impl Plugin for ExternalForces {
 
 /// Registers the systems that fill the field.
 fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: bool) {
+    (sim.with_numbers(numbers))
+        .prepare::<External>(external::ITEM.name, Pool::prepare_subcycle::<external>);
     let own = numbers.clone();
     let begin = move |rows: LevelRows, mut field: Write<External>| {
         field.iterate::<external>(&rows, &*own, 1, &[]);
@@ -210,6 +213,7 @@ fn register_acceleration_in<F: AccelerationField>(sim: &mut Engine) {
     sim.system_in(Ready::Recompute, add_initial_external_acceleration::<F>)
         .after(SystemNamed(INITIAL.into()));
     sim.system_in(Advance::Couple, add_external_acceleration::<F>);
+    prepare_update::<(F, External), with_external_acceleration>(sim);
     sim.system_in(
         Aligned::Solve,
         add_external_acceleration_of_aligned_levels::<F>,

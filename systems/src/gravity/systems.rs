@@ -7,7 +7,7 @@ use super::level_solver::{DeviceSolver, LevelSolver, PoissonEquation, PotentialF
 use super::root_level::{Root, RootMethods, RootSums};
 use crate::fields::{Gas, Matter};
 use crate::order::{Advance, Aligned, Ready};
-use crate::register::{GravitySources, MatterSources};
+use crate::register::{GravitySources, MatterSources, prepare_update};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Real, device};
@@ -236,6 +236,7 @@ pub(super) fn solve_initial_potential(
 pub(super) fn register_density(sim: &mut Engine, closed: bool) {
     sim.world.insert_resource(MatterSources::default());
     sim.gravity_source("gas", gas_density);
+    prepare_update::<(Matter, Gas), density>(sim);
     if closed {
         sim.system_in(Ready::Recompute, compute_initial_mean_density)
             .before(solve_initial_potential);

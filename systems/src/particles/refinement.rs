@@ -7,7 +7,7 @@ use super::initial::InitialCells;
 use super::mass_quantum::MassQuantum;
 use super::species::SpeciesMap;
 use crate::order::Flag;
-use crate::register::Register;
+use crate::register::{Register, prepare_update};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number, Real, device};
@@ -53,6 +53,7 @@ pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Err
         .in_sequence()
         .keeps_particles();
     sim.criterion::<ParticleMarks, many_particles>([]);
+    prepare_update::<ParticleMarks, unmarked>(sim);
     Ok(())
 }
 

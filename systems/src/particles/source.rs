@@ -7,7 +7,7 @@ use super::mass_quantum::MassQuantum;
 use super::pages::ParticleReal;
 use super::species::SpeciesMap;
 use crate::fields::{InnerMatter, Matter, OuterMatter, ParticleDensity};
-use crate::register::GravitySources;
+use crate::register::{GravitySources, prepare_update};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Real, device};
@@ -48,7 +48,12 @@ pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     sim.world.insert_resource(CoveredQuanta::default());
     sim.world.init_resource::<CheckedTotal>();
     sim.gravity_source("particles", add_particle_density);
+    if sim.deck.has("gravity") {
+        prepare_update::<(Matter, ParticleDensity), with_particles>(sim);
+    }
     if sim.world.resource::<Motion>().has_pairs {
+        prepare_update::<(InnerMatter, Matter), without_particles>(sim);
+        prepare_update::<(OuterMatter, Matter), without_particles>(sim);
         sim.gravity_source("pairs of particles", set_pair_densities);
     }
     Ok(())

@@ -17,6 +17,7 @@ use nestar_engine::mesh::RefinementFlags;
 use nestar_engine::step::{Read, Settings};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::criteria::cell;
+use std::sync::Arc;
 
 /// Plugin that compiles the criteria of the table `[mesh]` and flags patches.
 pub struct Refinement {
@@ -37,6 +38,13 @@ impl Plugin for Refinement {
         let model = sim.world.resource::<GasModel>().clone();
         let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;
         let reach = criteria.0.reach();
+        if self.config.max_level > 0 {
+            let list = criteria.0.clone();
+            sim.check_fields::<Gas>("criteria", move |gas, _| {
+                gas.prepare_criteria(&list);
+                Ok(())
+            });
+        }
         sim.world.insert_resource(criteria);
         sim.system_in(Flag::Criteria, flag_by_criteria)
             .halo_width::<Gas>(reach);
@@ -46,7 +54,7 @@ impl Plugin for Refinement {
 
 /// Criteria of a run.
 #[derive(Resource)]
-struct Criteria(pub CriteriaList);
+struct Criteria(Arc<CriteriaList>);
 
 impl Criteria {
     /// Compiles the criteria of `config`.
@@ -75,7 +83,7 @@ impl Criteria {
             })
         });
         let marks = marks.collect::<Result<_, DeckError>>()?;
-        Ok(Self(CriteriaList::new(marks)))
+        Ok(Self(Arc::new(CriteriaList::new(marks))))
     }
 }
 

@@ -14,7 +14,7 @@ use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
 use nestar_engine::data::criteria::CellQuantity;
-use nestar_engine::data::{Components, DerivedInputs, LevelRows};
+use nestar_engine::data::{Components, DerivedInputs, LevelRows, Pool};
 use nestar_engine::step::{Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
@@ -107,6 +107,8 @@ impl Plugin for Sources {
         }
         let read = Some(numbers.clone());
         Replays::add::<Gas, sources>(&mut sim.world, Components::default(), read, 1, Arc::new([]));
+        (sim.with_numbers(&numbers))
+            .prepare::<Gas>(sources::ITEM.name, Pool::prepare_subcycle::<sources>);
         let act = move |rows: LevelRows, mut gas: Write<Gas>| {
             gas.iterate::<sources>(&rows, &*numbers, 1, &[]);
         };

@@ -4,6 +4,7 @@
 use nestar::engine::device::ComputeDevice;
 use nestar::engine::run::{RunOptions, Silent};
 use nestar::prelude::*;
+use nestar_deck::Deck;
 use nestar_tests::decks::{BLAST, HALF, SYMMETRIC};
 use nestar_tests::devices;
 use nestar_tests::runs::{digests, run_into};
@@ -224,4 +225,55 @@ fn a_user_source_term_is_identical_on_the_device() {
         digests(&scratch.run())
     });
     assert_eq!(cpu, device);
+}
+
+/// All compilations of a run start together, before the first step, so that they overlap.
+#[test]
+fn decks_compile_all_programs_before_the_first_step() {
+    if !emulation() {
+        return;
+    }
+    let settings = [
+        "run.device=emulated",
+        "domain.cells=[16,16,16]",
+        "mesh.max_level=1",
+        "time.max_steps=1",
+    ];
+    let more = ["constants.n=500", "constants.cells=16"];
+    let decks: [(&str, &[&str]); 5] = [
+        ("cluster-merger", &more),
+        ("plummer", &more[..1]),
+        ("primordial-cooling", &[]),
+        ("cooling-blast", &[]),
+        ("tracers", &[]),
+    ];
+    for (name, more) in decks {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+        let mut deck = Deck::read(folder.join(format!("{name}.toml"))).expect("it is shipped");
+        for setting in settings.iter().chain(more) {
+            deck.set(setting).unwrap_or_else(|e| panic!("{name}: {e}"));
+        }
+        let mut sim = Simulation::new(deck).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let device = sim
+            .engine()
+            .world
+            .resource::<ComputeDevice>()
+            .device
+            .clone();
+        let device = device.expect("the deck asks for it");
+        sim.with(|engine| engine.finish_setup())
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
+        let before = device.counters().compilations;
+        let scratch = Scratch::new();
+        let summary = sim.run_with(RunOptions {
+            output: Some(scratch.run()),
+            resume: false,
+            stop: Arc::new(AtomicBool::new(false)),
+            observer: Box::new(Silent),
+            build: nestar::App::default().build_info(),
+        });
+        assert_eq!(summary.unwrap_or_else(|e| panic!("{name}: {e}")).step, 1);
+        let late = device.counters().compilations - before;
+        assert!(before > 2 && late == 0, "{name}: {late} after {before}");
+    }
 }

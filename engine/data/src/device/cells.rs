@@ -23,18 +23,18 @@ use nestar_kernels::mesh::subcycle::SubcycleRound;
 use nestar_kernels::mesh::{self, fault_place};
 use std::sync::Arc;
 
-const MAPS: Skeleton = (&[MAP, WRITE_BACK], &["cells_map", "cells_write_back"]);
-const FLOWS: Skeleton = (
+pub(crate) const MAPS: Skeleton = (&[MAP, WRITE_BACK], &["cells_map", "cells_write_back"]);
+pub(crate) const FLOWS: Skeleton = (
     &[CONSERVE, WRITE_BACK],
     &["cells_conserve", "cells_write_back"],
 );
-const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
+pub(crate) const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
 const WINDOWS: Skeleton = (&[WINDOW], &["cells_window"]);
-const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
+pub(crate) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
-/// Returns the function of a job.
-fn of_job<'a, M: CellFn>(job: &CellJob<'a, M>) -> SkeletonFunction<'a> {
-    match job.inputs.numbers {
+/// Returns a cell function that reads these inputs.
+pub(crate) fn function_of<'a, M: CellFn>(inputs: &InputList<'a>) -> SkeletonFunction<'a> {
+    match inputs.numbers {
         Some(numbers) => SkeletonFunction::WithInputs(M::ITEM, numbers.text()),
         None => of_cell::<M>(),
     }
@@ -43,6 +43,11 @@ fn of_job<'a, M: CellFn>(job: &CellJob<'a, M>) -> SkeletonFunction<'a> {
 /// Returns a cell function.
 fn of_cell<M: CellFn>() -> SkeletonFunction<'static> {
     SkeletonFunction::Cell(M::ITEM, M::REACH)
+}
+
+/// Returns a function of cell faces.
+pub(crate) fn face_function<M: FaceMap>() -> SkeletonFunction<'static> {
+    SkeletonFunction::Face(M::ITEM, M::REACH, M::Result::<f64>::COUNT)
 }
 
 /// Options of a launch besides the job.
@@ -62,7 +67,7 @@ pub(super) struct LaunchOptions {
 const THREADS: u32 = 128;
 
 /// Sources and names of the kernels of a skeleton.
-pub(super) type Skeleton = (&'static [&'static str], &'static [&'static str]);
+pub(crate) type Skeleton = (&'static [&'static str], &'static [&'static str]);
 
 /// Largest number of bytes of shared memory that skeletons declare themselves.
 const DECLARED: usize = 1024;
@@ -92,7 +97,7 @@ impl<F: Field> CellLauncher<'_, F> {
         rows: usize,
         mut input: CellInput<Number>,
     ) -> Result<(), DeviceError> {
-        let (pool, function) = (self.pool.device(), of_job(job));
+        let (pool, function) = (self.pool.device(), function_of::<M>(&job.inputs));
         let kernel = pool.kernel_for(function, skeleton, n)?;
         if let Some(numbers) = job.inputs.numbers {
             input.parameters = pool.structures(numbers.structures())?.into();
@@ -231,7 +236,7 @@ impl<F: Field> CellLauncher<'_, F> {
     /// As [`Pool::flux`].
     pub(crate) fn flux<M: FaceMap>(&self, job: &FluxJob<M>) -> Result<Option<u32>, DeviceError> {
         let (pool, level) = (self.pool.device(), &job.level);
-        let function = SkeletonFunction::Face(M::ITEM, M::REACH, M::Result::<f64>::COUNT);
+        let function = face_function::<M>();
         let rows = level.rows().len();
         let mut words = lock(&pool.words);
         let words = pool.for_rows(&mut words, function, rows)?;
@@ -415,8 +420,8 @@ impl<F: Field> CellLauncher<'_, F> {
 }
 
 impl DevicePool {
-    /// Returns kernel `n` of a skeleton for a function, compiled at its first use.
-    pub(super) fn kernel_for(
+    /// Returns kernel `n` of a skeleton for a function. The first call starts to compile it.
+    pub(crate) fn kernel_for(
         &self,
         function: SkeletonFunction,
         (texts, names): Skeleton,

@@ -3,7 +3,7 @@
 pub(super) mod cells;
 mod operators;
 mod registers;
-mod subcycle;
+pub(super) mod subcycle;
 pub(crate) mod topology;
 mod transfer;
 

@@ -18,7 +18,7 @@ use nestar_kernels::mesh::parameters::CellInput;
 use nestar_kernels::mesh::subcycle::{SHARED_SUM_BYTES, SubcycleResult, SubcycleRound};
 use std::ops::Range;
 
-const SUBCYCLES: Skeleton = (&[SUBCYCLE], &["cells_subcycle", "cells_subcycle_sums"]);
+pub(crate) const SUBCYCLES: Skeleton = (&[SUBCYCLE], &["cells_subcycle", "cells_subcycle_sums"]);
 
 /// Largest number of patches in a batch. It bounds the working space: 8 bytes per cell for the lists, plus carried or
 /// summed numbers.

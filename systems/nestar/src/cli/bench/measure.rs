@@ -273,6 +273,7 @@ fn device_since(now: &DeviceCounters, then: &DeviceCounters) -> DeviceCounters {
         bytes_up: now.bytes_up - then.bytes_up,
         bytes_down: now.bytes_down - then.bytes_down,
         allocations: now.allocations - then.allocations,
+        compilations: now.compilations - then.compilations,
         kernels: kernels.filter(|kernel| kernel.launches > 0).collect(),
     }
 }
