@@ -46,13 +46,17 @@ impl GasSphere {
     /// Evaluates the gas at those points that are within the sphere.
     fn inside(&self, [x, y, z]: &[Vec<f64>; 3]) -> PointsInside {
         let centre = self.centre.position;
-        let radius = |n: usize| {
-            let d = [x[n] - centre[0], y[n] - centre[1], z[n] - centre[2]];
+        let radius = |((x, y), z): ((&f64, &f64), &f64)| {
+            let d = [x - centre[0], y - centre[1], z - centre[2]];
             sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]).sqrt()
         };
-        let radii = (0..x.len()).map(|n| (n, radius(n)));
-        let (points, radii): (Vec<_>, Vec<_>) =
-            radii.filter(|&(_, r)| r < self.gas.radius()).unzip();
+        // a loop of its own, which becomes vector instructions
+        let mut radii: Vec<f64> = x.iter().zip(y).zip(z).map(radius).collect();
+        let is_inside = |&n: &usize| radii[n] < self.gas.radius();
+        let points: Vec<usize> = (0..radii.len()).filter(is_inside).collect();
+        if points.len() < radii.len() {
+            radii = points.iter().map(|&n| radii[n]).collect();
+        }
         let [densities, pressures] = self.gas.states(&radii);
         PointsInside {
             points,

@@ -171,9 +171,7 @@ pub trait Register {
         M::Parameters: Send + Sync,
     {
         let mut selection = self.selection();
-        if selection.sim.settings.mesh.max_level > 0 {
-            selection.prepare::<F>(M::ITEM.name, Pool::prepare_mark::<M>);
-        }
+        selection.prepare::<F>(M::ITEM.name, Pool::prepare_mark::<M>);
         let (components, numbers) = (selection.components, selection.numbers.take());
         let flag = move |mut rows: LevelRows,
                          field: Read<F::First>,

@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Error> {
     sim.finish_setup()?;
     finish_compilations(sim, &mut options)?;
+    sim.world.resource::<Activity>().reset();
     let _watchdog = Watchdog::start(sim)?;
     deck_differences::require_same_run(sim, &options)?;
     if !options.resume && sim.settings.run.start_from.is_empty() {
@@ -46,6 +47,7 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     let prepared = initialise_or_restore(sim, &directory, &mut options);
     options.observer.started();
     let restored = prepared?;
+    report_setup(sim, &mut options);
     sim.world.resource::<Activity>().begin_output();
     let restored = restored.as_ref().filter(|restored| !restored.is_new_run);
     let mut output = Output::new(sim, &directory, &options.build, &roster, restored)?;
@@ -86,6 +88,25 @@ fn finish_compilations(sim: &Engine, options: &mut RunOptions) -> Result<(), Err
         options.observer.note(&note);
     }
     Ok(device.finish_compilations()?)
+}
+
+/// Duration of a set-up whose parts are reported, s.
+const LONG_SETUP: f64 = 5.0;
+
+/// Reports on the first rank what a long set-up spent its time on.
+fn report_setup(sim: &Engine, options: &mut RunOptions) {
+    let mut times = sim.world.resource::<Activity>().times();
+    let whole: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+    if whole < LONG_SETUP || sim.world.resource::<Ranks>().rank() > 0 {
+        return;
+    }
+    times.retain(|(_, seconds)| *seconds >= 0.01 * whole);
+    times.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let parts: Vec<String> = (times.iter())
+        .map(|(name, seconds)| format!("{name} {seconds:.1} s"))
+        .collect();
+    let note = format!("the set-up took {whole:.1} s: {}", parts.join(", "));
+    options.observer.note(&note);
 }
 
 /// Reports the new remarks of plugins and `notes` to the observer.

@@ -210,50 +210,133 @@ impl<'a> InitialFill<'a> {
     }
 }
 
-/// Averages the state over the cells of one patch.
+/// Averages the state over the cells of one patch, layer by layer, so that the samples of a layer stay in the cache.
 pub(super) fn fill_patch<R: Element>(
     fill: &InitialFill,
     row: u32,
     out: &mut [R],
 ) -> Result<Extremes, String> {
-    let (model, topology, rule) = (fill.model, fill.topology, &fill.rule);
-    let states = R::states(&fill.states);
+    let topology = fill.topology;
     let level = topology.level(row).ok_or("a free row cannot be filled")?;
-    let width = topology.domain.cell_width(level);
     let block = block_of(topology, row, level);
-    let samples = rule.places.len().pow(3);
-    let mut columns = sample_points(&block, width, rule, &model.initial);
-    columns.level = level;
-    fill.initial.fill(&mut columns);
-    normalise_sets(&mut columns, model)?;
-    let gas = |state: &Primitive| conserved_from_primitive(&state.array(), model.gamma);
-    let gas: Vec<_> = columns.states.iter().map(gas).collect();
-    let mut terms = vec![0.0; samples];
-    for cell in 0..CELLS {
-        let range = cell * samples..(cell + 1) * samples;
-        if cell > 0 && columns.repeats(&range) {
-            for component in out.chunks_mut(CELLS) {
-                component[cell] = component[cell - 1];
-            }
-            continue;
-        }
-        for n in range.clone() {
-            check(&columns, n, level)?;
-        }
-        for (c, value) in out.iter_mut().skip(cell).step_by(CELLS).enumerate() {
-            for (term, n) in terms.iter_mut().zip(range.clone()) {
-                let value = component(&columns, &gas, model, n, c);
-                *term = rule.weights[n - range.start] * value;
-            }
-            *value = R::lit(symmetric_sum(&mut terms));
-        }
-        make_consistent(out, cell, &states);
-        check_stored(out, cell, states.physical, &columns, cell * samples)?;
+    let points = SamplePoints::of(&block, topology.domain.cell_width(level), &fill.rule);
+    let states = R::states(&fill.states);
+    let mut extremes = Extremes::default();
+    for layer in 0..PATCH {
+        let samples = LayerSamples::of(fill, &points, layer)?;
+        samples.average(out, &states);
+        extremes = extremes.joined(samples.extremes());
     }
-    Ok(Extremes::of(
-        columns.states.iter().map(Primitive::array),
-        model.gamma,
-    ))
+    if !(states.physical)(out, CELLS) {
+        for layer in 0..PATCH {
+            LayerSamples::of(fill, &points, layer)?.check_stored(out, states.physical)?;
+        }
+    }
+    Ok(extremes)
+}
+
+/// Number of cells in a layer of a patch.
+const LAYER: usize = PATCH * PATCH;
+/// Number of values that a loop handles at once with vector instructions.
+const LANES: usize = 8;
+
+/// Samples in the cells of a layer of a patch.
+struct LayerSamples<'a> {
+    fill: &'a InitialFill<'a>,
+    layer: usize,
+    columns: PrimitiveColumns,
+    gas: Vec<[f64; GAS_COMPONENTS]>,
+}
+
+impl<'a> LayerSamples<'a> {
+    /// Evaluates the initial state.
+    fn of(fill: &'a InitialFill<'a>, points: &SamplePoints, layer: usize) -> Result<Self, String> {
+        let model = fill.model;
+        let mut columns = points.in_layer(layer, &model.initial);
+        fill.initial.fill(&mut columns);
+        normalise_sets(&mut columns, model)?;
+        (0..columns.len()).try_for_each(|n| check(&columns, n))?;
+        let gas = |state: &Primitive| conserved_from_primitive(&state.array(), model.gamma);
+        let gas = columns.states.iter().map(gas).collect();
+        Ok(Self {
+            fill,
+            layer,
+            columns,
+            gas,
+        })
+    }
+
+    fn extremes(&self) -> Extremes {
+        Extremes::of(&self.columns.states, self.fill.model.gamma)
+    }
+
+    /// Returns the first cell of the layer in its patch.
+    fn first_cell(&self) -> usize {
+        self.layer * LAYER
+    }
+
+    /// Stores the averages of all components in the cells of the layer.
+    fn average<R: Element>(&self, out: &mut [R], states: &StateFunctions<R>) {
+        let rule = &self.fill.rule;
+        let samples = rule.weights.len();
+        let repeats: Vec<bool> = (0..LAYER)
+            .map(|cell| {
+                cell > 0
+                    && self
+                        .columns
+                        .repeats(&(cell * samples..(cell + 1) * samples))
+            })
+            .collect();
+        let (columns, model) = (&self.columns, self.fill.model);
+        for (c, component) in out.chunks_mut(CELLS).enumerate() {
+            let cells = &mut component[self.first_cell()..][..LAYER];
+            if model.internal_energy() == Some(c) {
+                let energy = |n: usize| columns.states[n].internal_energy(model.gamma);
+                rule.store_means(cells, &repeats, energy);
+            } else if let Some(scalar) = c.checked_sub(model.first_scalar()) {
+                let fractions = &columns.scalars[scalar];
+                let density = |n: usize| fractions[n] * columns.states[n].density;
+                rule.store_means(cells, &repeats, density);
+            } else {
+                rule.store_means(cells, &repeats, |n| self.gas[n][c]);
+            }
+        }
+        for (cell, repeats) in (self.first_cell()..).zip(repeats) {
+            match repeats {
+                true => out
+                    .chunks_mut(CELLS)
+                    .for_each(|component| component[cell] = component[cell - 1]),
+                false => make_consistent(out, cell, states),
+            }
+        }
+    }
+
+    /// Checks the cells in the precision of the run: the pressure may be lost in the round-off of the total energy.
+    fn check_stored<R: Element>(
+        &self,
+        out: &[R],
+        physical: fn(&[R], usize) -> bool,
+    ) -> Result<(), String> {
+        for cell in 0..LAYER {
+            let state = out.iter().skip(self.first_cell() + cell).step_by(CELLS);
+            if physical(&state.copied().collect::<Vec<R>>(), 1) {
+                continue;
+            }
+            let n = cell * self.fill.rule.weights.len();
+            let (columns, given) = (&self.columns, &self.columns.states[n]);
+            return Err(format!(
+                "the initial state near (x, y, z) = {:?} (level {}) is lost in round-off: density {}, velocity {:?}, \
+                 pressure {} give no positive pressure after conversion to total energy; raise the pressure, lower the velocity \
+                 or set run.precision = \"double\"",
+                columns.point(n),
+                columns.level,
+                given.density,
+                given.velocity,
+                given.pressure
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// Makes the stored components of a cell consistent.
@@ -302,54 +385,17 @@ pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> CellBlock
     }
 }
 
-/// Checks a cell in the precision of the run: the pressure may be lost in the round-off of the total energy.
-fn check_stored<R: Element>(
-    row: &[R],
-    cell: usize,
-    physical: fn(&[R], usize) -> bool,
-    columns: &PrimitiveColumns,
-    n: usize,
-) -> Result<(), String> {
-    let state: Vec<R> = row.iter().skip(cell).step_by(CELLS).copied().collect();
-    if physical(&state, 1) {
-        return Ok(());
-    }
-    let (place, level, given) = (columns.point(n), columns.level, &columns.states[n]);
-    Err(format!(
-        "the initial state near (x, y, z) = {place:?} (level {level}) is lost in round-off: density {}, velocity {:?}, \
-         pressure {} give no positive pressure after conversion to total energy; raise the pressure, lower the velocity \
-         or set run.precision = \"double\"",
-        given.density, given.velocity, given.pressure
-    ))
-}
-
-/// Returns component `c` of the conserved state at point `n`; the gas components are `gas[n]`.
-fn component(
-    columns: &PrimitiveColumns,
-    gas: &[[f64; GAS_COMPONENTS]],
-    model: &GasModel,
-    n: usize,
-    c: usize,
-) -> f64 {
-    if model.internal_energy() == Some(c) {
-        return columns.states[n].internal_energy(model.gamma);
-    }
-    if let Some(scalar) = c.checked_sub(model.first_scalar()) {
-        return columns.scalars[scalar][n] * columns.states[n].density;
-    }
-    gas[n][c]
-}
-
-fn check(columns: &PrimitiveColumns, n: usize, level: usize) -> Result<(), String> {
+fn check(columns: &PrimitiveColumns, n: usize) -> Result<(), String> {
     let state = &columns.states[n];
     let scalars_finite = columns.scalars.iter().all(|s| s[n].is_finite());
     if state.is_physical() && scalars_finite {
         return Ok(());
     }
     Err(format!(
-        "the initial state is unphysical at (x, y, z) = {:?} (level {level}): density {}, velocity {:?}, pressure {}{}; \
+        "the initial state is unphysical at (x, y, z) = {:?} (level {}): density {}, velocity {:?}, pressure {}{}; \
          density and pressure must be positive and all values finite",
         columns.point(n),
+        columns.level,
         state.density,
         state.velocity,
         state.pressure,
@@ -361,38 +407,53 @@ fn check(columns: &PrimitiveColumns, n: usize, level: usize) -> Result<(), Strin
     ))
 }
 
-/// Returns the sample points of a patch, cell by cell.
-fn sample_points(
-    block: &CellBlock,
-    width: [f64; 3],
-    rule: &Rule,
-    scalars: &[f64],
-) -> PrimitiveColumns {
-    let s = rule.places.len();
-    let total = CELLS * s * s * s;
-    let mut points = [const { Vec::new() }; 3].map(|_: Vec<f64>| Vec::with_capacity(total));
-    let mut offsets = [const { Vec::new() }; 3];
-    for n in 0..s * s * s {
-        for (a, place) in [n % s, n / s % s, n / (s * s)].into_iter().enumerate() {
-            offsets[a].push(rule.places[place] * width[a]);
+/// Coordinates of the samples in the cells of a patch, by axis.
+struct SamplePoints {
+    level: usize,
+    /// Centres of the cells.
+    centres: [[f64; PATCH]; 3],
+    /// Positions of the samples of a cell relative to its centre.
+    offsets: [Vec<f64>; 3],
+}
+
+impl SamplePoints {
+    fn of(block: &CellBlock, width: [f64; 3], rule: &Rule) -> Self {
+        let s = rule.places.len();
+        let offset = |axis: usize, n: usize| {
+            let place = [n % s, n / s % s, n / (s * s)][axis];
+            rule.places[place] * width[axis]
+        };
+        let offsets = |axis: usize| (0..s * s * s).map(|n| offset(axis, n)).collect();
+        let centres = |axis: usize| std::array::from_fn(|n| block.centre([n; 3])[axis]);
+        Self {
+            level: block.level as usize,
+            centres: [0, 1, 2].map(centres),
+            offsets: [0, 1, 2].map(offsets),
         }
     }
-    for cell in 0..CELLS {
-        let centre = block.centre([cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)]);
-        for a in 0..3 {
-            points[a].extend(offsets[a].iter().map(|offset| centre[a] + offset));
+
+    /// Returns the samples of a layer, cell by cell, with undefined states and the given scalars.
+    fn in_layer(&self, layer: usize, scalars: &[f64]) -> PrimitiveColumns {
+        let total = LAYER * self.offsets[0].len();
+        let along = |axis: usize| {
+            let mut points = Vec::with_capacity(total);
+            for cell in 0..LAYER {
+                let centre = self.centres[axis][[cell % PATCH, cell / PATCH, layer][axis]];
+                points.extend(self.offsets[axis].iter().map(|offset| centre + offset));
+            }
+            points
+        };
+        let nothing = Primitive {
+            density: f64::NAN,
+            velocity: [f64::NAN; 3],
+            pressure: f64::NAN,
+        };
+        PrimitiveColumns {
+            level: self.level,
+            points: [0, 1, 2].map(along),
+            states: vec![nothing; total],
+            scalars: scalars.iter().map(|&value| vec![value; total]).collect(),
         }
-    }
-    let nothing = Primitive {
-        density: f64::NAN,
-        velocity: [f64::NAN; 3],
-        pressure: f64::NAN,
-    };
-    PrimitiveColumns {
-        level: 0,
-        points,
-        states: vec![nothing; total],
-        scalars: scalars.iter().map(|&value| vec![value; total]).collect(),
     }
 }
 
@@ -417,17 +478,62 @@ impl Default for Extremes {
 }
 
 impl Extremes {
-    /// Returns the range over states (density, velocity, pressure) of a gas with adiabatic index `gamma`.
+    /// Returns the range over states of a gas with adiabatic index `gamma`.
     #[must_use]
-    pub fn of(states: impl Iterator<Item = [f64; 5]>, gamma: f64) -> Self {
-        let of_state = |found: Self, state| found.joined(Self::of_state(state, gamma));
-        states.fold(Self::default(), of_state)
+    pub fn of(states: &[Primitive], gamma: f64) -> Self {
+        let mut lanes = [[[f64::INFINITY; LANES], [0.0; LANES]]; QUANTITIES.len()];
+        for states in states.chunks(LANES) {
+            let mut columns = [[0.0; LANES]; GAS_COMPONENTS];
+            for lane in 0..LANES {
+                // the last state fills up the lanes
+                let state = states[lane.min(states.len() - 1)].array();
+                for (column, value) in columns.iter_mut().zip(state) {
+                    column[lane] = value;
+                }
+            }
+            let values = Self::of_lanes(&columns, gamma);
+            for (quantity, [least, most]) in lanes.iter_mut().enumerate() {
+                for lane in 0..LANES {
+                    let value = values[quantity][lane];
+                    least[lane] = if value < least[lane] {
+                        value
+                    } else {
+                        least[lane]
+                    };
+                    most[lane] = if value > most[lane] {
+                        value
+                    } else {
+                        most[lane]
+                    };
+                }
+            }
+        }
+        Self(lanes.map(|[least, most]| {
+            [
+                least.into_iter().fold(f64::INFINITY, f64::min),
+                most.into_iter().fold(0.0, f64::max),
+            ]
+        }))
     }
 
-    fn of_state([rho, a, b, c, p]: [f64; 5], gamma: f64) -> Self {
-        let (sound, speed) = (gamma * p / rho, sum3(a * a, b * b, c * c));
-        let flux = (gamma / (gamma - 1.0) * p + 0.5 * rho * speed) * (sound.sqrt() + speed.sqrt());
-        Self([rho * rho, p, sound, flux, speed].map(|value| [value, value]))
+    /// Returns the quantities of states, lane by lane.
+    fn of_lanes(
+        [density, x, y, z, pressure]: &[[f64; LANES]; GAS_COMPONENTS],
+        gamma: f64,
+    ) -> [[f64; LANES]; QUANTITIES.len()] {
+        let mut values = [[0.0; LANES]; QUANTITIES.len()];
+        for lane in 0..LANES {
+            let (rho, p) = (density[lane], pressure[lane]);
+            let (a, b, c) = (x[lane], y[lane], z[lane]);
+            let (sound, speed) = (gamma * p / rho, sum3(a * a, b * b, c * c));
+            let enthalpy = gamma / (gamma - 1.0) * p;
+            values[0][lane] = rho * rho;
+            values[1][lane] = p;
+            values[2][lane] = sound;
+            values[3][lane] = (enthalpy + 0.5 * rho * speed) * (sound.sqrt() + speed.sqrt());
+            values[4][lane] = speed;
+        }
+        values
     }
 
     /// Returns the union of two ranges.
@@ -471,11 +577,49 @@ fn symmetric_sum(terms: &mut [f64]) -> f64 {
     terms.sort_unstable_by(f64::total_cmp);
     let (low, high) = terms.split_at(terms.len() / 2);
     let middle = if terms.len() % 2 == 1 { high[0] } else { 0.0 };
-    low.iter()
-        .zip(high.iter().rev())
-        .map(|(a, b)| a + b)
-        .sum::<f64>()
-        + middle
+    let pairs = low.iter().zip(high.iter().rev());
+    pairs.map(|(a, b)| a + b).sum::<f64>() + middle
+}
+
+/// Puts two terms of each lane in ascending order.
+#[inline(always)]
+fn exchange(terms: &mut [[f64; LANES]; 8], low: usize, high: usize) {
+    let (a, b) = (terms[low], terms[high]);
+    for lane in 0..LANES {
+        let is_ascending = a[lane] <= b[lane];
+        terms[low][lane] = if is_ascending { a[lane] } else { b[lane] };
+        terms[high][lane] = if is_ascending { b[lane] } else { a[lane] };
+    }
+}
+
+/// Returns [`symmetric_sum`] of 8 terms in each lane, bit for bit, with vector instructions. The terms go through the smallest
+/// network that sorts 8 values (Knuth, The Art of Computer Programming 3, 5.3.4).
+fn symmetric_sums(mut terms: [[f64; LANES]; 8]) -> [f64; LANES] {
+    for (low, high) in [(0, 2), (1, 3), (4, 6), (5, 7)] {
+        exchange(&mut terms, low, high);
+    }
+    for (low, high) in [(0, 4), (1, 5), (2, 6), (3, 7)] {
+        exchange(&mut terms, low, high);
+    }
+    for (low, high) in [(0, 1), (2, 3), (4, 5), (6, 7)] {
+        exchange(&mut terms, low, high);
+    }
+    for (low, high) in [(2, 4), (3, 5)] {
+        exchange(&mut terms, low, high);
+    }
+    for (low, high) in [(1, 4), (3, 6)] {
+        exchange(&mut terms, low, high);
+    }
+    for (low, high) in [(1, 2), (3, 4), (5, 6)] {
+        exchange(&mut terms, low, high);
+    }
+    let mut sums = [0.0; LANES];
+    for n in 0..4 {
+        for lane in 0..LANES {
+            sums[lane] += terms[n][lane] + terms[7 - n][lane];
+        }
+    }
+    sums
 }
 
 /// Gauss-Legendre quadrature over a cell of width 1 around 0.
@@ -516,10 +660,86 @@ impl Rule {
             places,
         }
     }
+
+    /// Stores the means of a value in cells, whose samples follow each other. Groups of cells that repeat the one before
+    /// are left out.
+    fn store_means<R: Real>(
+        &self,
+        cells: &mut [R],
+        repeats: &[bool],
+        value: impl Fn(usize) -> f64,
+    ) {
+        let samples = self.weights.len();
+        let groups = cells.chunks_mut(LANES).zip(repeats.chunks(LANES));
+        for (group, (cells, repeats)) in groups.enumerate() {
+            if repeats.iter().all(|repeats| *repeats) {
+                continue;
+            }
+            let first = group * LANES * samples;
+            let means = match samples {
+                8 => self.means_of_eight(|n| value(first + n)),
+                _ => self.means(|n| value(first + n)),
+            };
+            for (cell, mean) in cells.iter_mut().zip(means) {
+                *cell = R::lit(mean);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn means_of_eight(&self, value: impl Fn(usize) -> f64) -> [f64; LANES] {
+        let mut terms = [[0.0; LANES]; 8];
+        for lane in 0..LANES {
+            for (n, weight) in self.weights.iter().take(8).enumerate() {
+                terms[n][lane] = weight * value(8 * lane + n);
+            }
+        }
+        symmetric_sums(terms)
+    }
+
+    fn means(&self, value: impl Fn(usize) -> f64) -> [f64; LANES] {
+        let mut means = [0.0; LANES];
+        for (lane, mean) in means.iter_mut().enumerate() {
+            let first = lane * self.weights.len();
+            let terms = self.weights.iter().enumerate();
+            let mut terms: Vec<f64> = terms.map(|(n, weight)| weight * value(first + n)).collect();
+            *mean = symmetric_sum(&mut terms);
+        }
+        means
+    }
 }
 
 /// Returns the points ±p/2 in ascending order.
 fn half(positive: &[f64]) -> Vec<f64> {
     let below = positive.iter().rev().map(|p| -0.5 * p);
     below.chain(positive.iter().map(|p| 0.5 * p)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LANES, symmetric_sum, symmetric_sums};
+
+    /// A network that sorts all sequences of zeros and ones sorts all sequences (Knuth).
+    #[test]
+    fn sums_of_lanes_are_those_of_sorted_terms() {
+        let mut terms = [[0.0; LANES]; 8];
+        for bits in 0..256_usize {
+            for lane in 0..LANES {
+                for (n, term) in terms.iter_mut().enumerate() {
+                    let one = if bits >> n & 1 == 1 { 1e16 } else { -1.0 };
+                    let spread = ((bits * 37 + n * 11 + lane * 5) % 97) as f64;
+                    term[lane] = one * (1.0 + if lane % 2 == 0 { 0.0 } else { spread });
+                }
+            }
+            let sums = symmetric_sums(terms);
+            for (lane, sum) in sums.into_iter().enumerate() {
+                let mut own = terms.map(|term| term[lane]);
+                assert_eq!(sum.to_bits(), symmetric_sum(&mut own).to_bits(), "{own:?}");
+            }
+        }
+        for zeros in [[0.0; LANES], [-0.0; LANES]] {
+            let sum = symmetric_sums([zeros; 8])[0];
+            assert_eq!(sum.to_bits(), symmetric_sum(&mut [zeros[0]; 8]).to_bits());
+        }
+    }
 }
