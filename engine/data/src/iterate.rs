@@ -2,8 +2,6 @@
 
 use super::cell_args::{CellJob, CellReader, check_fit};
 use super::criteria::DerivedInputs;
-use super::device::cells::function_of;
-use super::device::subcycle::SUBCYCLES;
 use super::failure::{
     CalledCell, CellCallResult, CellCase, FailureCause, SumNames, VERSION, locate_cell, values_of,
 };
@@ -109,22 +107,7 @@ impl<F: Field> Pool<F> {
         }
     }
 
-    /// Checks that the function can read this field and `inputs`, and can write its result. Starts to compile it for a
-    /// device.
-    ///
-    /// # Errors
-    /// The reason why it cannot.
-    pub fn prepare_subcycle<M: CellSubcycle>(
-        &self,
-        chosen: &Components,
-        inputs: &InputList,
-    ) -> Result<(), String> {
-        self.fits_subcycle::<M>(chosen, inputs)?;
-        self.compile_ahead(SUBCYCLES, function_of::<M>(inputs));
-        Ok(())
-    }
-
-    fn fits_subcycle<M: CellSubcycle>(
+    pub(super) fn fits_subcycle<M: CellSubcycle>(
         &self,
         chosen: &Components,
         inputs: &InputList,

@@ -15,6 +15,7 @@ pub mod particle_entities;
 mod particle_set;
 pub mod patches;
 pub mod pool;
+mod prepare;
 mod quantities;
 pub mod reduce;
 pub mod registers;

@@ -3,8 +3,7 @@
 
 use super::cell_args::{CellJob, CellMark, CellReader, CellValue};
 use super::criteria::CriteriaList;
-use super::device::cells::{MARKS, REDUCTIONS, function_of};
-use super::field_spec::{Components, Element};
+use super::field_spec::Element;
 use super::function_inputs::{FunctionInputs, InputList};
 use super::level::{LevelRows, LevelView};
 use super::pool::{Field, Pool, gather_block};
@@ -16,7 +15,6 @@ use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::{Topology, parallel};
 use nestar_kernels::CELLS;
 use nestar_kernels::criteria::{CellFlags, LIST_BLOCK, LIST_GHOSTS, buffer_sectors};
-use nestar_kernels::mesh::device::SkeletonFunction;
 use nestar_kernels::mesh::exact_sum::ExactSum;
 use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::order::{order_key, sum_of_lanes, value_of_key};
@@ -100,39 +98,6 @@ impl<F: Field> Pool<F> {
             sum_of_lanes(lanes)
         };
         parallel::map(job.level.rows(), of_row)
-    }
-
-    /// Checks that a function that is reduced can read this field and `inputs`. Starts to compile it for a device.
-    ///
-    /// # Errors
-    /// The reason why it cannot.
-    pub fn prepare_reduction<M: CellValue>(
-        &self,
-        chosen: &Components,
-        inputs: &InputList,
-    ) -> Result<(), String> {
-        self.fits::<M>(chosen, inputs)?;
-        self.compile_ahead(REDUCTIONS, function_of::<M>(inputs));
-        Ok(())
-    }
-
-    /// Checks that a function that marks cells can read this field and `inputs`. Starts to compile it for a device.
-    ///
-    /// # Errors
-    /// The reason why it cannot.
-    pub fn prepare_mark<M: CellMark>(
-        &self,
-        chosen: &Components,
-        inputs: &InputList,
-    ) -> Result<(), String> {
-        self.fits::<M>(chosen, inputs)?;
-        self.compile_ahead(MARKS, function_of::<M>(inputs));
-        Ok(())
-    }
-
-    /// Starts to compile a list of criteria for a device.
-    pub fn prepare_criteria(&self, marks: &CriteriaList) {
-        self.compile_ahead(MARKS, SkeletonFunction::List(marks.text()));
     }
 
     /// Returns, for each patch of the level, a bit mask of nearby patches to refine.

@@ -3,7 +3,6 @@
 use super::cell_args::{
     CellJob, CellMap, CellReader, check_fit, evaluate_cell, require_cell_values, write_back,
 };
-use super::device::cells::{FLOWS, MAPS, Skeleton, face_function, function_of};
 use super::failure::{CalledCell, CellFault, FailureCause, locate_cell, values_of};
 use super::field_spec::{Components, Correct, Element};
 use super::function_inputs::{CellSource, FunctionInputs, InputList};
@@ -17,7 +16,6 @@ use nestar_device::{CellFn, CellState, FaceFn, Real};
 use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::parallel;
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::device::SkeletonFunction;
 use nestar_kernels::mesh::{Rows, StateFunctions};
 
 /// A face function that returns fluxes.
@@ -134,22 +132,7 @@ impl<F: Field> Pool<F> {
         fits.unwrap_or_else(|why| panic!("{why}"));
     }
 
-    /// Checks that an update can read this field and `inputs` and write its result. Starts to compile it for a device.
-    ///
-    /// # Errors
-    /// The reason why it cannot.
-    pub fn prepare_update<M: CellMap>(
-        &self,
-        chosen: &Components,
-        inputs: &InputList,
-    ) -> Result<(), String> {
-        self.fits::<M>(chosen, inputs)?;
-        self.fits_result::<M>(chosen)?;
-        self.compile_ahead(MAPS, function_of::<M>(inputs));
-        Ok(())
-    }
-
-    fn fits_result<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
+    pub(super) fn fits_result<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
         let (returned, there) = (M::Result::<f64>::COMPONENTS, self.components());
         if chosen.wanted(returned[0]) <= there && returned[1] == 0 {
             return Ok(());
@@ -262,24 +245,7 @@ impl<F: Field> Pool<F> {
         );
     }
 
-    /// Checks that a function can return fluxes of this field. Starts to compile it for a device.
-    ///
-    /// # Errors
-    /// The reason why it cannot.
-    pub fn prepare_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
-        self.fits_flux::<M>(chosen)?;
-        self.compile_ahead(FLOWS, face_function::<M>());
-        Ok(())
-    }
-
-    /// Starts to compile a skeleton for a function, so that compilations overlap. The first use reports errors.
-    pub(super) fn compile_ahead(&self, skeleton: Skeleton, function: SkeletonFunction) {
-        if let Some(pool) = self.on_device() {
-            let _ = pool.kernel_for(function, skeleton, 0);
-        }
-    }
-
-    fn fits_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
+    pub(super) fn fits_flux<M: FaceMap>(&self, chosen: &Components) -> Result<(), String> {
         let (there, name) = (self.components(), M::ITEM.name);
         require_cell_values(name, F::NAME, &self.spec)?;
         let (read, returned) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
