@@ -5,6 +5,11 @@ use super::network::{CellConditions, Network};
 use super::species::{Abundances, DI, H2, HD, HEI, HI, add_increment, electrons};
 use nestar_device::{Real, device};
 
+/// Abundance of all ions below which single precision does not resolve their changes: fast reactions of trace species convert ions into
+/// each other with a round-off that shorter sub-steps do not reduce.
+#[device]
+const FEWEST_IONS: f64 = 1e-13;
+
 /// Result of a step.
 #[device]
 #[derive(Clone, Copy)]
@@ -82,7 +87,8 @@ pub fn rodas3<R: Real, const S: usize, const N: usize>(
 /// Returns the largest error over its tolerance; a maximum does not depend on the order. A negative energy, an abundance below minus the
 /// absolute tolerance, or NaN gives the largest number.
 ///
-/// The absolute tolerance of ions is at most the relative tolerance of the electrons, because few electrons may grow to many.
+/// The absolute tolerance of ions is at most the relative tolerance of the electrons, because few electrons may grow to many. In single
+/// precision it is at least that of [`FEWEST_IONS`].
 #[device]
 fn scaled_error<R: Real, const S: usize, const N: usize>(
     p: &Network<R>,
@@ -94,7 +100,12 @@ fn scaled_error<R: Real, const S: usize, const N: usize>(
     let mut largest = error[S].abs() / (p.relative * old.energy.max(new.energy));
     sound = sound && largest >= 0.0;
     let charge = electrons::<R, S>(old).max(electrons::<R, S>(new));
-    let of_ions = p.absolute.min(p.relative * charge);
+    let resolved = if R::EPSILON > 1e-10 {
+        R::lit(FEWEST_IONS)
+    } else {
+        0.0
+    };
+    let of_ions = p.absolute.min(p.relative * charge.max(resolved));
     for i in 0..S {
         let absolute = if i == H2 || i == HD {
             p.absolute
