@@ -21,7 +21,7 @@ pub mod state;
 pub use access::{
     Around, FieldView, FunctionFields, OtherFields, OtherHandles, Read, UpdateInputs, Write,
 };
-pub use activity::{Activity, RunCounters};
+pub use activity::{Activity, RunCounters, short_name};
 pub use budgets::{BudgetId, Budgets};
 pub use capture::{Capture, Replays, check_faults};
 pub use catalogue::{Catalogue, CatalogueEntry, PluginPlace, plugin_order};
@@ -33,7 +33,7 @@ pub use initial::{Magnitude, require_range};
 pub use limits::StepLimits;
 pub use order::{
     FieldUse, IntoSystemReference, Schedules, StatelessSystem, SystemChain, SystemNamed,
-    SystemOptions, SystemOutcome, SystemReference, SystemSummary, short_name,
+    SystemOptions, SystemOutcome, SystemReference, SystemSummary,
 };
 pub use schedule::{AlignedLevels, Phase, StepSet, Synchronise};
 pub use state::PluginState;

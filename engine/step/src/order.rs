@@ -11,11 +11,11 @@ mod tests;
 
 pub use system::{
     FieldUse, IntoSystemReference, StatelessSystem, SystemOptions, SystemOutcome, SystemReference,
-    SystemSummary, short_name,
+    SystemSummary,
 };
 
 use super::access::FieldAccesses;
-use super::activity::Activity;
+use super::activity::{Activity, short_name};
 use super::{AlignedLevels, Phase, StepSet};
 use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;

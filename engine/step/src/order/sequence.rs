@@ -4,7 +4,7 @@
 use super::OrderNode;
 use super::system::{Direction, RegisteredSystem, Statement};
 use crate::access::FieldAccess;
-use crate::order::system::short_name;
+use crate::activity::short_name;
 use bevy_ecs::component::ComponentId;
 use bevy_ecs::prelude::*;
 
