@@ -39,7 +39,7 @@ pub struct Owner(pub u32);
 /// A patch keeps its components while it is refined or coarsened; they are removed with the patch. A new patch has only
 /// those that [`PatchComponent::inherited`] of its parent returns.
 pub trait PatchComponent: Component + Sized {
-    /// Name in snapshots, of letters, digits and `_`.
+    /// Name in snapshots; it may contain letters, digits and `_`.
     const NAME: &'static str;
     /// Version of the bytes; increase it when their meaning changes.
     const VERSION: u32;
@@ -369,7 +369,7 @@ impl PatchComponent for Pinned {
 #[derive(Component, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[component(on_add = require_registered::<Self>)]
 pub struct Observed {
-    /// Name in the table, of letters, digits and `_`. More than one patch may have the same name.
+    /// Name in the table; it may contain letters, digits and `_`. Several patches may have the same name.
     pub name: String,
     /// Components of fields, by their names in snapshots; empty for all.
     pub components: Vec<String>,
