@@ -38,13 +38,6 @@ impl<F: Field> Pool<F> {
         Ok(())
     }
 
-    /// Starts to compile a skeleton for a function, so that compilations overlap. The first use reports errors.
-    pub(super) fn compile_ahead(&self, skeleton: Skeleton, function: SkeletonFunction) {
-        if let Some(pool) = self.on_device() {
-            let _ = pool.kernel_for(function, skeleton, 0);
-        }
-    }
-
     /// Checks that the function can read this field and `inputs`, and can write its result. Starts to compile it for a
     /// device.
     ///
@@ -91,5 +84,12 @@ impl<F: Field> Pool<F> {
     /// Starts to compile a list of criteria for a device.
     pub fn prepare_criteria(&self, marks: &CriteriaList) {
         self.compile_ahead(MARKS, SkeletonFunction::List(marks.text()));
+    }
+
+    /// Starts to compile a skeleton for a function, so that compilations overlap. The first use reports errors.
+    fn compile_ahead(&self, skeleton: Skeleton, function: SkeletonFunction) {
+        if let Some(pool) = self.on_device() {
+            let _ = pool.kernel_for(function, skeleton, 0);
+        }
     }
 }
