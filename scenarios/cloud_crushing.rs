@@ -53,6 +53,11 @@ impl CloudCrushing {
     /// Returns the fraction of cloud material by volume at `x`, 0 to 1.
     fn filling(&self, x: [f64; 3]) -> f64 {
         let d: [f64; 3] = std::array::from_fn(|a| x[a] - self.centre[a]);
+        // beyond, the profile is exactly 0: the hyperbolic tangent of 25 rounds to 1
+        let reach = self.radius + 25.0 * self.edge;
+        if d.iter().any(|d| d.abs() > reach) {
+            return 0.0;
+        }
         let r = sum3(d[0] * d[0], d[1] * d[1], d[2] * d[2]).sqrt();
         if self.edge > 0.0 {
             0.5 * (1.0 - tanh((r - self.radius) / self.edge))
