@@ -241,9 +241,12 @@ fn signal(child: &Child, name: &str) {
 fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
     let program = env!("CARGO_BIN_EXE_nestar");
     let steps = format!("time.max_steps={steps}");
-    let child = Command::new("bash")
+    // also where the tests run under nohup
+    let child = Command::new("env")
         .current_dir(&place.0)
         .args([
+            "--default-signal=HUP",
+            "bash",
             "-c",
             &format!("{prefix} exec \"$@\""),
             "sh",
@@ -259,7 +262,7 @@ fn signalled(place: &Place, prefix: &str, steps: &str, name: &str) -> Outcome {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("bash starts");
+        .expect("env starts");
     let start = Instant::now();
     let rows = || {
         std::fs::read_to_string(place.0.join("run/diagnostics.csv"))

@@ -217,7 +217,11 @@ fn signals_to_a_program_and_its_group_are_one_request() {
     for signal in ["-TERM", "-INT", "-HUP", "-USR1"] {
         let place = Place::with(BLAST);
         let long = ["--set", "time.max_steps=1000000", "--set", "time.end=1e9"];
-        let mut command = place.command(&[&["run", "deck.toml"][..], &long].concat());
+        // also where the tests run under nohup
+        let mut command = Command::new("env");
+        command.current_dir(&place.0);
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_nestar")]);
+        command.args([&["run", "deck.toml"][..], &long].concat());
         let child = command.stderr(Stdio::piped()).process_group(0).spawn();
         let child = child.expect("the program starts");
         let log = place.0.join("run/run.log");
