@@ -13,6 +13,7 @@ use crate::fields::{
 use crate::order::{Advance, Aligned, Ready};
 use crate::register::prepare_update;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 use nestar_device::{Real, device};
 use nestar_engine::data::{Component, Field, FieldSpec, LevelRows, Prolong, Restrict};
 use nestar_engine::step::{AlignedLevels, Write};
@@ -71,21 +72,19 @@ impl Plugin for Accelerations {
         let own = gravity && sim.world.contains_resource::<OwnPotentialRequested>();
         let mirrored = sim.world.contains_resource::<AccelerationMirrored>();
         sim.register_field::<Acceleration>(spec(own, mirrored))?;
-        register_clearing::<Acceleration>(sim);
+        prepare_update::<Acceleration, none>(sim);
         if sim.world.contains_resource::<PairAccelerationRequested>() {
             sim.register_field::<PairAcceleration>(pair_spec(mirrored))?;
-            register_clearing::<PairAcceleration>(sim);
+            prepare_update::<PairAcceleration, none>(sim);
         }
+        sim.system_in(Ready::Recompute, clear_initial_acceleration)
+            .optional::<PairAcceleration>();
+        sim.system_in(Advance::Couple, clear_acceleration)
+            .optional::<PairAcceleration>();
+        sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels)
+            .optional::<PairAcceleration>();
         Ok(())
     }
-}
-
-/// Registers the systems that clear a field of accelerations.
-fn register_clearing<F: Field>(sim: &mut Engine) {
-    sim.system_in(Ready::Recompute, clear_initial_acceleration::<F>);
-    sim.system_in(Advance::Couple, clear_acceleration::<F>);
-    sim.system_in(Aligned::Solve, clear_acceleration_of_aligned_levels::<F>);
-    prepare_update::<F, none>(sim);
 }
 
 /// Returns the specification of [`PairAcceleration`], which kernels read like [`Acceleration`]. Particles need it only at the
@@ -104,12 +103,29 @@ fn pair_spec(mirrored: bool) -> FieldSpec {
     spec
 }
 
-/// Clears the field at the end of the step of a level. The previous time level of a field with two is kept, because finer
-/// levels read both.
-fn clear_acceleration<F: Field>(mut rows: LevelRows, mut field: Write<F>) -> Result<(), Error> {
-    field.commit()?;
-    clear(&mut rows, &mut field);
-    Ok(())
+/// The fields of accelerations.
+#[derive(SystemParam)]
+struct AccelerationFields<'w, 's> {
+    rows: LevelRows<'w, 's>,
+    of_all: Write<'w, 's, Acceleration>,
+    of_pairs: Option<Write<'w, 's, PairAcceleration>>,
+}
+
+impl AccelerationFields<'_, '_> {
+    /// Clears the fields on the current or visited level.
+    fn clear(&mut self) {
+        clear(&mut self.rows, &mut self.of_all);
+        if let Some(field) = &mut self.of_pairs {
+            clear(&mut self.rows, field);
+        }
+    }
+
+    fn clear_on(&mut self, levels: RangeInclusive<usize>) {
+        for level in levels {
+            self.rows.visit(level);
+            self.clear();
+        }
+    }
 }
 
 fn clear<F: Field>(rows: &mut LevelRows, field: &mut Write<F>) {
@@ -119,25 +135,28 @@ fn clear<F: Field>(rows: &mut LevelRows, field: &mut Write<F>) {
     }
 }
 
-fn clear_on<F: Field>(levels: RangeInclusive<usize>, mut rows: LevelRows, mut field: Write<F>) {
-    for level in levels {
-        rows.visit(level);
-        clear(&mut rows, &mut field);
+/// Clears the fields at the end of the step of a level. The previous time level of a field with two is kept, because finer
+/// levels read both.
+fn clear_acceleration(mut fields: AccelerationFields) -> Result<(), Error> {
+    fields.of_all.commit()?;
+    if let Some(field) = &mut fields.of_pairs {
+        field.commit()?;
     }
+    fields.clear();
+    Ok(())
 }
 
-fn clear_acceleration_of_aligned_levels<F: Field>(
-    rows: LevelRows,
+fn clear_acceleration_of_aligned_levels(
+    mut fields: AccelerationFields,
     aligned: Res<AlignedLevels>,
-    field: Write<F>,
 ) {
-    clear_on(aligned.levels(), rows, field);
+    fields.clear_on(aligned.levels());
 }
 
 /// Clears all levels when the finest level is current.
-fn clear_initial_acceleration<F: Field>(rows: LevelRows, field: Write<F>) {
-    let finest = rows.finest();
-    if !rows.is_estimate() && rows.level() == finest {
-        clear_on(0..=finest, rows, field);
+fn clear_initial_acceleration(mut fields: AccelerationFields) {
+    let finest = fields.rows.finest();
+    if !fields.rows.is_estimate() && fields.rows.level() == finest {
+        fields.clear_on(0..=finest);
     }
 }

@@ -33,6 +33,8 @@ pub(super) struct FieldAccess {
     pub depth: AtomicUsize,
     /// `true` if the system exchanges the halo itself.
     pub manages_itself: AtomicBool,
+    /// `true` if the field may be missing.
+    pub is_optional: AtomicBool,
 }
 
 /// Collects the field accesses of the system that is being registered.
@@ -53,6 +55,7 @@ impl<F: Field, const DEPTH: usize, const WRITES: bool> FromWorld for HandleState
             writes: WRITES,
             depth: AtomicUsize::new(DEPTH),
             manages_itself: AtomicBool::new(false),
+            is_optional: AtomicBool::new(false),
         });
         let mut declarations = world.get_resource_or_init::<FieldAccesses>();
         declarations.0.push(declaration.clone());

@@ -218,6 +218,11 @@ impl Schedules {
         if std::mem::replace(&mut self.built, true) {
             return Ok(());
         }
+        let registry = world.resource::<Stores>();
+        for added in &mut self.added {
+            let declared = &mut added.declared;
+            declared.retain(|d| registry.has(d.field) || !d.is_optional.load(Relaxed));
+        }
         self.check(world)?;
         let device = world.get_resource::<ComputeDevice>();
         let device = device.and_then(|compute| compute.device.as_ref());

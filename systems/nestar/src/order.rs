@@ -79,7 +79,12 @@ fn line(system: &SystemSummary) -> String {
         let uses = system.fields.iter().filter(|used| used.writes == writes);
         let (working, fields): (Vec<&FieldUse>, Vec<&FieldUse>) =
             uses.partition(|used| used.working);
-        let mut names: Vec<String> = fields.into_iter().map(field).collect();
+        let mut names: Vec<String> = Vec::new();
+        for name in fields.into_iter().map(field) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         if !working.is_empty() {
             names.push("working fields".into());
         }

@@ -17,12 +17,13 @@ use crate::fields::{
 use crate::order::{Advance, Aligned, Ready, Split};
 use crate::register::{Register, prepare_update};
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
 pub use config::ExternalConfig;
 use inputs::ExternalInputs;
 use nestar_device::{Place, Real, device};
 use nestar_engine::comm::Reduce;
 use nestar_engine::data::{
-    Component, DerivedInputs, Field, FieldSpec, LevelRows, Pool, Prolong, Restrict,
+    Component, DerivedInputs, FieldSpec, LevelRows, Pool, Prolong, Restrict,
 };
 use nestar_engine::mesh::Levels;
 use nestar_engine::step::{AlignedLevels, Read, SystemNamed, Write};
@@ -30,6 +31,7 @@ use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::apply_kick;
 use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Plugin for the table `[external]`.
@@ -201,88 +203,70 @@ fn with_external_acceleration<R: Real>(u: ([R; 3], ExternalState<R>)) -> [R; 3] 
     [a[0] + more[0], a[1] + more[1], a[2] + more[2]]
 }
 
-/// Registers the systems that add the acceleration to the shared field, after those that evaluate the formulas.
+/// Registers the systems that add the acceleration to the shared fields, after those that evaluate the formulas.
 fn register_acceleration(sim: &mut Engine) {
-    register_acceleration_in::<Acceleration>(sim);
+    prepare_update::<(Acceleration, External), with_external_acceleration>(sim);
     if sim.world.contains_resource::<PairAccelerationRequested>() {
-        register_acceleration_in::<PairAcceleration>(sim);
+        prepare_update::<(PairAcceleration, External), with_external_acceleration>(sim);
+    }
+    sim.system_in(Ready::Recompute, add_initial_external_acceleration)
+        .after(SystemNamed(INITIAL.into()))
+        .optional::<PairAcceleration>();
+    sim.system_in(Advance::Couple, add_external_acceleration)
+        .optional::<PairAcceleration>();
+    sim.system_in(Aligned::Solve, add_external_acceleration_of_aligned_levels)
+        .after(SystemNamed(ON_NEW_PATCHES.into()))
+        .optional::<PairAcceleration>();
+}
+
+/// Fields of accelerations, and the external acceleration that is added to them.
+#[derive(SystemParam)]
+struct ExternalAcceleration<'w, 's> {
+    rows: LevelRows<'w, 's>,
+    outside: Read<'w, 's, External>,
+    of_all: Write<'w, 's, Acceleration>,
+    of_pairs: Option<Write<'w, 's, PairAcceleration>>,
+}
+
+impl ExternalAcceleration<'_, '_> {
+    /// Adds to all vectors of the current or visited level, of those of pairs only to the first one.
+    fn add(&mut self) {
+        let rows = &mut self.rows;
+        for triple in Acceleration::triples(self.of_all.own().components()) {
+            rows.choose(triple);
+            (self.of_all).update::<with_external_acceleration>(rows, &self.outside, &[]);
+        }
+        if let Some(field) = &mut self.of_pairs {
+            for triple in Acceleration::triples(3) {
+                rows.choose(triple);
+                field.update::<with_external_acceleration>(rows, &self.outside, &[]);
+            }
+        }
+    }
+
+    fn add_on(&mut self, levels: RangeInclusive<usize>) {
+        for level in levels {
+            self.rows.visit(level);
+            self.add();
+        }
     }
 }
 
-fn register_acceleration_in<F: AccelerationField>(sim: &mut Engine) {
-    sim.system_in(Ready::Recompute, add_initial_external_acceleration::<F>)
-        .after(SystemNamed(INITIAL.into()));
-    sim.system_in(Advance::Couple, add_external_acceleration::<F>);
-    prepare_update::<(F, External), with_external_acceleration>(sim);
-    sim.system_in(
-        Aligned::Solve,
-        add_external_acceleration_of_aligned_levels::<F>,
-    )
-    .after(SystemNamed(ON_NEW_PATCHES.into()));
-}
-
-/// A field of accelerations, one vector or two.
-trait AccelerationField: Field {
-    /// `true` if all vectors contain the external acceleration, otherwise only the first one.
-    const IN_ALL: bool;
-}
-
-impl AccelerationField for Acceleration {
-    const IN_ALL: bool = true;
-}
-
-impl AccelerationField for PairAcceleration {
-    const IN_ALL: bool = false;
-}
-
-fn add_to_rows<F: AccelerationField>(
-    rows: &mut LevelRows,
-    outside: &Read<External>,
-    field: &mut Write<F>,
-) {
-    let components = if F::IN_ALL {
-        field.own().components()
-    } else {
-        3
-    };
-    for triple in Acceleration::triples(components) {
-        rows.choose(triple);
-        field.update::<with_external_acceleration>(rows, outside, &[]);
-    }
-}
-
-fn add_external_acceleration<F: AccelerationField>(
-    mut rows: LevelRows,
-    outside: Read<External>,
-    mut field: Write<F>,
-) {
-    add_to_rows(&mut rows, &outside, &mut field);
+fn add_external_acceleration(mut fields: ExternalAcceleration) {
+    fields.add();
 }
 
 /// Adds to all levels once their accelerations are set.
-fn add_initial_external_acceleration<F: AccelerationField>(
-    mut rows: LevelRows,
-    outside: Read<External>,
-    mut field: Write<F>,
-) {
-    let finest = rows.finest();
-    if rows.is_estimate() || rows.level() < finest {
-        return;
-    }
-    for level in 0..=finest {
-        rows.visit(level);
-        add_to_rows(&mut rows, &outside, &mut field);
+fn add_initial_external_acceleration(mut fields: ExternalAcceleration) {
+    let finest = fields.rows.finest();
+    if !fields.rows.is_estimate() && fields.rows.level() == finest {
+        fields.add_on(0..=finest);
     }
 }
 
-fn add_external_acceleration_of_aligned_levels<F: AccelerationField>(
-    mut rows: LevelRows,
+fn add_external_acceleration_of_aligned_levels(
+    mut fields: ExternalAcceleration,
     aligned: Res<AlignedLevels>,
-    outside: Read<External>,
-    mut field: Write<F>,
 ) {
-    for level in aligned.levels() {
-        rows.visit(level);
-        add_to_rows(&mut rows, &outside, &mut field);
-    }
+    fields.add_on(aligned.levels());
 }

@@ -3,15 +3,13 @@
 use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PoissonEquation, PotentialField, for_each_row};
-use super::own_potential::{solve_initial_own_potential, solve_own_potential_of_aligned_levels};
-use super::pair_potentials::{
-    solve_initial_pair_potentials, solve_pair_potentials_of_aligned_levels,
+use super::particle_potentials::{
+    solve_initial_particle_potentials, solve_particle_potentials_of_aligned_levels,
 };
 use super::surroundings::{FaceCondition, Surroundings};
 use super::systems::{Gravity, solve_aligned_levels, solve_initial_potential};
 use crate::fields::{
-    Acceleration, InnerPotential, Matter, OuterPotential, OwnPotential, OwnPotentialRequested,
-    PairAcceleration, PairAccelerationRequested, Potential,
+    Acceleration, InnerPotential, Matter, OuterPotential, OwnPotential, PairAcceleration, Potential,
 };
 use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
@@ -26,52 +24,37 @@ use nestar_kernels::CELLS;
 use nestar_kernels::gravity::{self, AccelerationParameters};
 use std::ops::RangeInclusive;
 
-/// Registers the systems, after those that solve for the potential.
+/// Registers the systems, after those that solve for the potentials.
 pub(super) fn register(sim: &mut Engine) {
-    register_for::<Potential, Acceleration>(sim);
-    if sim.world.contains_resource::<OwnPotentialRequested>() {
-        register_for::<OwnPotential, Acceleration>(sim);
-    }
-    if sim.world.contains_resource::<PairAccelerationRequested>() {
-        register_pairs(sim);
-    }
-}
-
-fn register_for<P: PotentialField, F: AccelerationBy<P>>(sim: &mut Engine) {
-    exchanges::<P>(
-        sim.system_in(Ready::Recompute, add_initial_acceleration::<P, F>)
+    exchanges_own_halos(
+        sim.system_in(Ready::Recompute, add_initial_acceleration)
             .after(solve_initial_potential)
-            .after(solve_initial_own_potential)
-            .after(solve_initial_pair_potentials),
+            .after(solve_initial_particle_potentials),
     );
-    exchanges::<P>(&mut sim.system_in(Advance::Couple, add_acceleration::<P, F>));
-    exchanges::<P>(
-        sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels::<P, F>)
+    exchanges_own_halos(&mut sim.system_in(Advance::Couple, add_acceleration));
+    exchanges_own_halos(
+        sim.system_in(Aligned::Solve, add_acceleration_on_aligned_levels)
             .after(solve_aligned_levels)
-            .after(solve_own_potential_of_aligned_levels)
-            .after(solve_pair_potentials_of_aligned_levels),
+            .after(solve_particle_potentials_of_aligned_levels),
     );
 }
 
-fn register_pairs(sim: &mut Engine) {
-    let exchange_all = |system: &mut SystemOptions| {
-        exchanges::<InnerPotential>(system);
-        exchanges::<OwnPotential>(system);
-        exchanges::<OuterPotential>(system);
-    };
-    exchange_all(
-        sim.system_in(Ready::Recompute, add_initial_pair_acceleration)
-            .after(solve_initial_pair_potentials),
-    );
-    exchange_all(&mut sim.system_in(Advance::Couple, add_pair_acceleration));
-    exchange_all(
-        sim.system_in(Aligned::Solve, add_pair_acceleration_on_aligned_levels)
-            .after(solve_pair_potentials_of_aligned_levels),
-    );
+/// Declares that a system with [`AccelerationsByGravity`] exchanges the halos of its fields itself.
+fn exchanges_own_halos(system: &mut SystemOptions) {
+    system
+        .manages_own_halo::<Matter>()
+        .manages_own_halo::<Potential>()
+        .manages_own_halo::<OwnPotential>()
+        .manages_own_halo::<InnerPotential>()
+        .manages_own_halo::<OuterPotential>()
+        .optional::<OwnPotential>()
+        .optional::<InnerPotential>()
+        .optional::<OuterPotential>()
+        .optional::<PairAcceleration>();
 }
 
 /// A field of accelerations to which that by the potential `P` is added.
-pub(super) trait AccelerationBy<P: PotentialField>: Field {
+pub(super) trait FieldOf<P: PotentialField>: Field {
     /// First of the three components.
     const FIRST: usize;
     /// Factor of the acceleration.
@@ -83,17 +66,17 @@ pub(super) trait AccelerationBy<P: PotentialField>: Field {
     }
 }
 
-impl AccelerationBy<Potential> for Acceleration {
+impl FieldOf<Potential> for Acceleration {
     const FIRST: usize = 0;
     const FACTOR: f64 = 1.0;
 }
 
-impl AccelerationBy<OwnPotential> for Acceleration {
+impl FieldOf<OwnPotential> for Acceleration {
     const FIRST: usize = 3;
     const FACTOR: f64 = 1.0;
 }
 
-impl AccelerationBy<InnerPotential> for PairAcceleration {
+impl FieldOf<InnerPotential> for PairAcceleration {
     const FIRST: usize = 0;
     const FACTOR: f64 = 1.0;
 
@@ -102,7 +85,7 @@ impl AccelerationBy<InnerPotential> for PairAcceleration {
     }
 }
 
-impl AccelerationBy<OwnPotential> for PairAcceleration {
+impl FieldOf<OwnPotential> for PairAcceleration {
     const FIRST: usize = 3;
     const FACTOR: f64 = 1.0;
 
@@ -111,7 +94,7 @@ impl AccelerationBy<OwnPotential> for PairAcceleration {
     }
 }
 
-impl AccelerationBy<OuterPotential> for PairAcceleration {
+impl FieldOf<OuterPotential> for PairAcceleration {
     const FIRST: usize = 3;
     const FACTOR: f64 = -1.0;
 
@@ -120,16 +103,9 @@ impl AccelerationBy<OuterPotential> for PairAcceleration {
     }
 }
 
-fn exchanges<P: PotentialField>(system: &mut SystemOptions) {
-    system
-        .in_sequence()
-        .manages_own_halo::<P>()
-        .manages_own_halo::<Matter>();
-}
-
-/// Data of the systems.
+/// The acceleration by a potential, and the field to which it is added.
 #[derive(SystemParam)]
-pub(super) struct GravityAcceleration<'w, 's, P: PotentialField, F: Field> {
+pub(super) struct AccelerationBy<'w, 's, P: PotentialField, F: Field> {
     rows: LevelRows<'w, 's>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, PoissonEquation>,
@@ -141,7 +117,7 @@ pub(super) struct GravityAcceleration<'w, 's, P: PotentialField, F: Field> {
     ranks: Comm<'w>,
 }
 
-impl<P: PotentialField, F: AccelerationBy<P>> GravityAcceleration<'_, '_, P, F> {
+impl<P: PotentialField, F: FieldOf<P>> AccelerationBy<'_, '_, P, F> {
     /// Returns the equation that slopes use beside finer levels; the own potential of a level has no finer levels.
     fn equation(&self) -> PoissonEquation {
         match P::USES_TAU {
@@ -201,78 +177,67 @@ impl<P: PotentialField, F: AccelerationBy<P>> GravityAcceleration<'_, '_, P, F> 
     }
 }
 
-/// Accelerations by the potentials of pairs, which are added one after the other.
-type PairAccelerations<'w, 's> = ParamSet<
+/// Accelerations by all potentials, which are added one after the other.
+type AccelerationsByGravity<'w, 's> = ParamSet<
     'w,
     's,
     (
-        GravityAcceleration<'static, 'static, InnerPotential, PairAcceleration>,
-        GravityAcceleration<'static, 'static, OwnPotential, PairAcceleration>,
-        GravityAcceleration<'static, 'static, OuterPotential, PairAcceleration>,
+        AccelerationBy<'static, 'static, Potential, Acceleration>,
+        Option<AccelerationBy<'static, 'static, OwnPotential, Acceleration>>,
+        Option<AccelerationBy<'static, 'static, InnerPotential, PairAcceleration>>,
+        Option<AccelerationBy<'static, 'static, OwnPotential, PairAcceleration>>,
+        Option<AccelerationBy<'static, 'static, OuterPotential, PairAcceleration>>,
     ),
 >;
 
-/// Adds the acceleration by the potentials of pairs on some levels.
-fn add_pairs_on(
-    potentials: &mut PairAccelerations,
+/// Adds the accelerations by all potentials on some levels.
+fn add_on(
+    potentials: &mut AccelerationsByGravity,
     levels: RangeInclusive<usize>,
 ) -> Result<(), Error> {
     potentials.p0().add_on(levels.clone())?;
-    potentials.p1().add_on(levels.clone())?;
-    potentials.p2().add_on(levels)
-}
-
-/// Adds the acceleration by the potentials of pairs at the end of the step of a level.
-pub(super) fn add_pair_acceleration(
-    mut potentials: PairAccelerations,
-    clock: Res<LevelClock>,
-) -> Result<(), Error> {
-    add_pairs_on(&mut potentials, clock.level..=clock.level)
-}
-
-/// Adds the acceleration by the potentials of pairs on all aligned levels.
-fn add_pair_acceleration_on_aligned_levels(
-    mut potentials: PairAccelerations,
-    aligned: Res<AlignedLevels>,
-) -> Result<(), Error> {
-    let levels = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
-    add_pairs_on(&mut potentials, levels)
-}
-
-/// Adds the acceleration by the potentials of pairs on all levels before the first step.
-fn add_initial_pair_acceleration(mut potentials: PairAccelerations) -> Result<(), Error> {
-    let first = potentials.p0();
-    let (level, finest) = (first.rows.level(), first.rows.finest());
-    match first.rows.is_estimate() || level < finest {
-        true => Ok(()),
-        false => add_pairs_on(&mut potentials, 0..=finest),
+    if let Some(mut own) = potentials.p1() {
+        own.add_on(levels.clone())?;
+    }
+    if let Some(mut inner) = potentials.p2() {
+        inner.add_on(levels.clone())?;
+    }
+    if let Some(mut own) = potentials.p3() {
+        own.add_on(levels.clone())?;
+    }
+    match potentials.p4() {
+        Some(mut outer) => outer.add_on(levels),
+        None => Ok(()),
     }
 }
 
 /// Adds the acceleration at the end of the step of a level.
-pub(super) fn add_acceleration<P: PotentialField, F: AccelerationBy<P>>(
-    mut gravity: GravityAcceleration<P, F>,
+pub(super) fn add_acceleration(
+    mut potentials: AccelerationsByGravity,
+    clock: Res<LevelClock>,
 ) -> Result<(), Error> {
-    let level = gravity.rows.level();
-    gravity.add(level)
+    add_on(&mut potentials, clock.level..=clock.level)
 }
 
 /// Adds the acceleration on all aligned levels, which may have new patches.
-fn add_acceleration_on_aligned_levels<P: PotentialField, F: AccelerationBy<P>>(
-    mut gravity: GravityAcceleration<P, F>,
+fn add_acceleration_on_aligned_levels(
+    mut potentials: AccelerationsByGravity,
     aligned: Res<AlignedLevels>,
 ) -> Result<(), Error> {
-    gravity.add_on(aligned.coarsest..=aligned.finest.max(aligned.coarsest))
+    let levels = aligned.coarsest..=aligned.finest.max(aligned.coarsest);
+    add_on(&mut potentials, levels)
 }
 
-/// Adds the acceleration on all levels before the first step, once their potential is known.
-fn add_initial_acceleration<P: PotentialField, F: AccelerationBy<P>>(
-    mut gravity: GravityAcceleration<P, F>,
+/// Adds the acceleration on all levels before the first step, once their potentials are known.
+fn add_initial_acceleration(
+    mut potentials: AccelerationsByGravity,
+    clock: Res<LevelClock>,
 ) -> Result<(), Error> {
-    let finest = gravity.rows.finest();
-    match gravity.rows.is_estimate() || gravity.rows.level() < finest {
+    let rows = potentials.p0().rows;
+    let finest = rows.finest();
+    match rows.is_estimate() || clock.level < finest {
         true => Ok(()),
-        false => gravity.add_on(0..=finest),
+        false => add_on(&mut potentials, 0..=finest),
     }
 }
 
@@ -288,9 +253,7 @@ const REMARK: &str = "[gravity] finer levels touch the boundary of an isolated d
 pub(super) fn register_boundary_check(sim: &mut Engine, surroundings: Surroundings) {
     sim.world.insert_resource(surroundings);
     sim.system_in(Ready::Recompute, warn_of_levels_at_boundary)
-        .after(add_initial_acceleration::<Potential, Acceleration>)
-        .after(add_initial_acceleration::<OwnPotential, Acceleration>)
-        .after(add_initial_pair_acceleration);
+        .after(add_initial_acceleration);
 }
 
 /// Warns if level 1 touches an isolated face; otherwise no finer level does.

@@ -1,12 +1,12 @@
 //! Gravitational energy source of the gas by mass fluxes. Kicks before and after a step change the kinetic energy; the
 //! last kick replaces their work by that of the mass fluxes.
 
-use super::acceleration::{add_acceleration, add_pair_acceleration};
+use super::acceleration::add_acceleration;
 use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::GasKick;
 use super::level_solver::{DeviceSolver, PendingEnergy, for_each_row};
 use super::solver_field;
-use crate::fields::{Acceleration, MassFlux, OwnPotential, Potential};
+use crate::fields::{MassFlux, Potential};
 use crate::order::{Advance, Split};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -37,9 +37,7 @@ pub(super) fn register_flux_work(sim: &mut Engine) -> Result<(), Error> {
     // first with the potential before the step, then with the potential after it
     sim.system_in(Advance::Predict, add_work_before_step);
     sim.system_in(Advance::Couple, add_work_after_step)
-        .after(add_acceleration::<Potential, Acceleration>)
-        .after(add_acceleration::<OwnPotential, Acceleration>)
-        .after(add_pair_acceleration);
+        .after(add_acceleration);
     Ok(())
 }
 

@@ -20,6 +20,7 @@ mod level_solver;
 mod multipole;
 mod own_potential;
 mod pair_potentials;
+mod particle_potentials;
 pub mod root_fft;
 mod root_level;
 mod stress;
@@ -198,10 +199,7 @@ fn register_couplings(
     energy: GravityEnergy,
 ) -> Result<(), Error> {
     if sim.world.contains_resource::<OwnPotentialRequested>() {
-        own_potential::register(sim, surroundings)?;
-    }
-    if sim.world.contains_resource::<PairAccelerationRequested>() {
-        pair_potentials::register(sim, surroundings)?;
+        particle_potentials::register(sim, surroundings)?;
     }
     if sim.world.contains_resource::<AccelerationRequested>() {
         acceleration::register(sim);

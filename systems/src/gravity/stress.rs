@@ -7,14 +7,14 @@
 //! fluxes of the finer level in the field, which the gas gets as well. Nothing is pending between steps. A rejected
 //! step leaves its predicted impulse pending, and the shorter step corrects it.
 
-use super::acceleration::{add_acceleration, add_pair_acceleration};
+use super::acceleration::add_acceleration;
 use super::config::GravityEnergy;
 use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PendingEnergy, PoissonEquation, for_each_row};
 use super::systems::Gravity;
 use super::{energy_by_flux, solver_field};
-use crate::fields::{Acceleration, Gas, GasModel, Matter, OwnPotential, Potential};
+use crate::fields::{Gas, GasModel, Matter, Potential};
 use crate::order::{Advance, Ready, Split, Synchronise};
 use crate::register::MatterSources;
 use bevy_ecs::prelude::*;
@@ -89,9 +89,7 @@ pub(super) fn register(sim: &mut Engine, energy: GravityEnergy) -> Result<(), Er
     sim.system_in(Ready::Recompute, refuse_other_matter);
     sim.system_in(Advance::Predict, add_stress_before_step);
     sim.system_in(Advance::Couple, add_stress_after_step)
-        .after(add_acceleration::<Potential, Acceleration>)
-        .after(add_acceleration::<OwnPotential, Acceleration>)
-        .after(add_pair_acceleration);
+        .after(add_acceleration);
     match energy {
         GravityEnergy::Fluxes => {
             energy_by_flux::register_flux_work(sim)?;

@@ -25,11 +25,12 @@ use nestar_engine::data::{Field, LevelRows};
 use nestar_engine::device::DeviceError;
 use nestar_engine::device::parallel::PerThread;
 use nestar_engine::mesh::{LevelClock, Levels, Topology, parallel};
-use nestar_engine::step::{AlignedLevels, FieldView, Read, Write};
+use nestar_engine::step::{AlignedLevels, FieldView, Read, SystemOptions, Write};
 use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::PATCH;
 use nestar_kernels::particles::cloud::centre;
 use nestar_kernels::particles::motion::{in_parent, kicked, moved};
+use std::ops::RangeInclusive;
 
 /// Accelerations of the coarser level before and after its step, or only at the time of the particles.
 ///
@@ -529,198 +530,194 @@ fn kick<F: KickField>(
     })
 }
 
-/// Registers the systems that kick particles by a field of accelerations.
-fn register_for<F: KickField>(sim: &mut Engine) {
-    sim.system_in(Ready::Recompute, set_initial_acceleration::<F>)
-        .in_sequence()
-        .keeps_particles()
-        .manages_own_halo::<F>();
-    sim.system_in(Advance::Correct, close_kick::<F>)
-        .in_sequence()
-        .keeps_particles();
-    sim.system_in(Aligned::Correct, correct_kick::<F>)
-        .in_sequence()
-        .keeps_particles()
-        .manages_own_halo::<F>();
-}
-
-/// Registers the kicks of particles by the next coarser level.
-fn register_coarser_kicks<F: KickField>(sim: &mut Engine) {
-    sim.system_in(Advance::Predict, start_coarser_kick::<F>)
-        .after(drift::drift_particles)
-        .after(audit::check_particles_after_drift)
-        .in_sequence()
-        .keeps_particles()
-        .manages_own_halo::<F>();
-    sim.system_in(Synchronise::Correct, end_coarser_kick::<F>)
-        .in_sequence()
-        .keeps_particles()
-        .manages_own_halo::<F>();
-}
-
-/// Registers the systems of the closing kick.
+/// Registers the systems of the kicks.
 pub(super) fn register(sim: &mut Engine) {
     let has_pairs = sim.world.resource::<Motion>().has_pairs;
+    exchanges_own_halos(&mut sim.system_in(Ready::Recompute, set_initial_acceleration));
+    sim.system_in(Advance::Correct, close_kick)
+        .keeps_particles()
+        .optional::<PairAcceleration>();
+    exchanges_own_halos(&mut sim.system_in(Aligned::Correct, correct_kick));
     if has_pairs {
-        // first, because the other one records that all accelerations are known
-        register_for::<PairAcceleration>(sim);
-        register_coarser_kicks::<PairAcceleration>(sim);
-    }
-    register_for::<Acceleration>(sim);
-    if has_pairs {
-        register_coarser_kicks::<Acceleration>(sim);
+        exchanges_own_halos(
+            sim.system_in(Advance::Predict, start_coarser_kick)
+                .after(drift::drift_particles)
+                .after(audit::check_particles_after_drift),
+        );
+        exchanges_own_halos(&mut sim.system_in(Synchronise::Correct, end_coarser_kick));
     }
 }
 
-/// Applies the closing kick to the particles that the current level moves.
-fn close_kick<F: KickField>(
-    topology: Res<Topology>,
-    clock: Res<LevelClock>,
-    levels: Res<Levels>,
-    motion: Res<Motion>,
-    mut species: ResMut<SpeciesMap>,
-    field: Read<F, REACH>,
-) -> Result<(), Error> {
-    let field = field.get(REACH)?;
-    let step = KickStep {
-        time: clock.end,
-        half: 0.5 * clock.dt,
-        kick: Kick::Level,
-        deep: DeepParticles::in_step(clock.level, clock.end, &levels),
-    };
-    for species in species.falling() {
-        kick(species, &topology, &motion, &field, step)?;
-    }
-    Ok(())
+/// Declares that a system with [`KickFields`] exchanges their halos itself.
+fn exchanges_own_halos(system: &mut SystemOptions) {
+    system
+        .keeps_particles()
+        .manages_own_halo::<PairAcceleration>()
+        .manages_own_halo::<Acceleration>()
+        .optional::<PairAcceleration>();
 }
 
-/// Kicks of particles of the next finer level by a level.
+/// Particles that fall, and what their kicks depend on.
 #[derive(SystemParam)]
-struct CoarserKick<'w, 's, F: Field> {
+struct FallingParticles<'w> {
     topology: Res<'w, Topology>,
     levels: Res<'w, Levels>,
-    clock: Res<'w, LevelClock>,
     motion: Res<'w, Motion>,
     species: ResMut<'w, SpeciesMap>,
-    field: Write<'w, 's, F, REACH>,
-    others: Comm<'w>,
 }
 
-impl<F: KickField> CoarserKick<'_, '_, F> {
-    /// Kicks all particles that the next finer level moves.
-    fn apply(&mut self, kick: Kick) -> Result<(), Error> {
-        let finer = self.clock.level + 1;
-        // the initial hierarchy is synchronised without a step
-        if finer > self.topology.finest() || self.clock.dt == 0.0 {
-            return Ok(());
-        }
-        for level in [finer - 1, finer] {
-            self.field.refresh_on(&mut self.others, level)?;
-        }
-        let field = self.field.get_on(finer, REACH)?;
-        let step = KickStep {
-            time: self.levels.time(finer),
-            half: 0.5 * self.clock.dt,
-            kick,
-            deep: DeepParticles::now(finer),
-        };
+impl FallingParticles<'_> {
+    /// Kicks the particles that the level of a field moves.
+    fn kick<F: KickField>(&mut self, field: &FieldView<F>, step: KickStep) -> Result<(), Error> {
         for species in self.species.falling() {
-            self::kick(species, &self.topology, &self.motion, &field, step)?;
+            kick(species, &self.topology, &self.motion, field, step)?;
         }
         Ok(())
     }
 }
 
+/// Fields of accelerations, of which that of pairs exists only with pairs of particles.
+#[derive(SystemParam)]
+struct KickFields<'w, 's> {
+    of_pairs: Option<Write<'w, 's, PairAcceleration, REACH>>,
+    of_all: Write<'w, 's, Acceleration, REACH>,
+    ranks: Comm<'w>,
+}
+
+impl KickFields<'_, '_> {
+    /// Updates the halos of some levels and kicks particles on the levels of `steps`, first by the field of pairs.
+    fn kick(
+        &mut self,
+        particles: &mut FallingParticles,
+        levels: RangeInclusive<usize>,
+        steps: &[(usize, KickStep)],
+    ) -> Result<(), Error> {
+        if let Some(field) = &mut self.of_pairs {
+            kick_by(field, &mut self.ranks, particles, levels.clone(), steps)?;
+        }
+        kick_by(&mut self.of_all, &mut self.ranks, particles, levels, steps)
+    }
+}
+
+/// Updates the halos of a field on some levels and kicks particles by it on the levels of `steps`.
+fn kick_by<F: KickField>(
+    field: &mut Write<F, REACH>,
+    ranks: &mut Comm,
+    particles: &mut FallingParticles,
+    mut levels: RangeInclusive<usize>,
+    steps: &[(usize, KickStep)],
+) -> Result<(), Error> {
+    levels.try_for_each(|level| field.refresh_on(ranks, level))?;
+    let mut steps = steps.iter();
+    steps.try_for_each(|&(level, step)| particles.kick(&field.get_on(level, REACH)?, step))
+}
+
+/// Applies the closing kick to the particles that the current level moves.
+fn close_kick(
+    mut particles: FallingParticles,
+    clock: Res<LevelClock>,
+    of_pairs: Option<Read<PairAcceleration, REACH>>,
+    of_all: Read<Acceleration, REACH>,
+) -> Result<(), Error> {
+    let step = KickStep {
+        time: clock.end,
+        half: 0.5 * clock.dt,
+        kick: Kick::Level,
+        deep: DeepParticles::in_step(clock.level, clock.end, &particles.levels),
+    };
+    if let Some(field) = of_pairs {
+        particles.kick(&field.get(REACH)?, step)?;
+    }
+    particles.kick(&of_all.get(REACH)?, step)
+}
+
+/// Kicks all particles that the level finer than the current one moves, by half a step of the current level.
+fn kick_finer(
+    particles: &mut FallingParticles,
+    clock: &LevelClock,
+    fields: &mut KickFields,
+    kick: Kick,
+) -> Result<(), Error> {
+    let finer = clock.level + 1;
+    // the initial hierarchy is synchronised without a step
+    if finer > particles.topology.finest() || clock.dt == 0.0 {
+        return Ok(());
+    }
+    let step = KickStep {
+        time: particles.levels.time(finer),
+        half: 0.5 * clock.dt,
+        kick,
+        deep: DeepParticles::now(finer),
+    };
+    fields.kick(particles, clock.level..=finer, &[(finer, step)])
+}
+
 /// Kicks the particles of the next finer level at the start of the step of a level.
-fn start_coarser_kick<F: KickField>(mut coarser: CoarserKick<F>) -> Result<(), Error> {
-    coarser.apply(Kick::Start)
+fn start_coarser_kick(
+    mut particles: FallingParticles,
+    clock: Res<LevelClock>,
+    mut fields: KickFields,
+) -> Result<(), Error> {
+    kick_finer(&mut particles, &clock, &mut fields, Kick::Start)
 }
 
 /// Kicks the particles of the next finer level at the end of the step of a level, which they have reached.
-fn end_coarser_kick<F: KickField>(mut coarser: CoarserKick<F>) -> Result<(), Error> {
-    coarser.apply(Kick::End)
+fn end_coarser_kick(
+    mut particles: FallingParticles,
+    clock: Res<LevelClock>,
+    mut fields: KickFields,
+) -> Result<(), Error> {
+    kick_finer(&mut particles, &clock, &mut fields, Kick::End)
 }
 
 /// Corrects the closing kicks when levels are synchronised. At a closing kick a level does not yet know the
 /// contribution of finer levels to its potential. It uses that of the step before.
-fn correct_kick<F: KickField>(
-    topology: Res<Topology>,
-    levels: Res<Levels>,
-    motion: Res<Motion>,
+fn correct_kick(
+    mut particles: FallingParticles,
     aligned: Res<AlignedLevels>,
-    mut species: ResMut<SpeciesMap>,
-    mut field: Write<F, REACH>,
-    mut others: Comm,
+    mut fields: KickFields,
 ) -> Result<(), Error> {
     if aligned.coarsest >= aligned.finest {
         return Ok(());
     }
-    for level in aligned.levels() {
-        field.refresh_on(&mut others, level)?;
-    }
-    for level in aligned.levels() {
-        let field = field.get_on(level, REACH)?;
+    let step = |level: usize| {
         // an error of the potential around a level grows through the step of the coarser one
-        let since = levels
-            .clock(level.saturating_sub(1).max(aligned.coarsest))
-            .dt;
+        let since = level.saturating_sub(1).max(aligned.coarsest);
         let step = KickStep {
-            time: levels.time(level),
-            half: 0.5 * since,
+            time: particles.levels.time(level),
+            half: 0.5 * particles.levels.clock(since).dt,
             kick: Kick::Change,
             deep: DeepParticles::now(level),
         };
-        for species in species.falling() {
-            kick(species, &topology, &motion, &field, step)?;
-        }
-    }
-    Ok(())
-}
-
-/// Times and parameters of the first kick.
-#[derive(SystemParam)]
-struct InitialKick<'w> {
-    topology: Res<'w, Topology>,
-    levels: Res<'w, Levels>,
-    motion: Res<'w, Motion>,
+        (level, step)
+    };
+    let steps: Vec<(usize, KickStep)> = aligned.levels().map(step).collect();
+    fields.kick(&mut particles, aligned.levels(), &steps)
 }
 
 /// Computes the accelerations of all particles before the first step, unless they were restored.
-fn set_initial_acceleration<F: KickField>(
+fn set_initial_acceleration(
     rows: LevelRows,
-    InitialKick {
-        topology,
-        levels,
-        motion,
-    }: InitialKick,
-    mut species: ResMut<SpeciesMap>,
+    mut particles: FallingParticles,
     mut quantum: ResMut<MassQuantum>,
-    mut field: Write<F, REACH>,
-    mut others: Comm,
+    mut fields: KickFields,
 ) -> Result<(), Error> {
     let finest = rows.finest();
     if rows.is_estimate() || rows.level() < finest {
         return Ok(());
     }
-    for level in 0..=finest {
-        field.refresh_on(&mut others, level)?;
-    }
-    let are_known = quantum.has_accelerations;
-    quantum.has_accelerations |= F::PART != KickPart::Deep;
-    if are_known {
-        return Ok(());
-    }
-    for level in 0..=finest {
-        let field = field.get_on(level, REACH)?;
+    let step = |level: usize| {
         let step = KickStep {
-            time: levels.time(level),
+            time: particles.levels.time(level),
             half: 0.0,
             kick: Kick::Whole,
             deep: DeepParticles::now(level),
         };
-        for species in species.falling() {
-            kick(species, &topology, &motion, &field, step)?;
-        }
+        (level, step)
+    };
+    let mut steps: Vec<(usize, KickStep)> = (0..=finest).map(step).collect();
+    if std::mem::replace(&mut quantum.has_accelerations, true) {
+        steps.clear();
     }
-    Ok(())
+    fields.kick(&mut particles, 0..=finest, &steps)
 }

@@ -259,6 +259,16 @@ impl SystemOptions<'_> {
         })
     }
 
+    /// Declares that field `F` may be missing: its handles in the signature are an `Option`.
+    ///
+    /// # Panics
+    /// If the signature has no handle of the field.
+    pub fn optional<F: Field>(&mut self) -> &mut Self {
+        self.each(F::NAME, |declaration| {
+            declaration.is_optional.store(true, Relaxed)
+        })
+    }
+
     fn each(&mut self, field: &str, change: impl Fn(&FieldAccess)) -> &mut Self {
         let declared = self.0.declared.iter();
         let of_field: Vec<_> = declared.filter(|d| d.field == field).collect();

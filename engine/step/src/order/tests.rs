@@ -1,10 +1,10 @@
 //! Orders that plugins state, orders that follow from the plugins, and orders that are missing.
 
 use super::{SystemChain, SystemNamed};
-use crate::{Activity, Phase, Schedules, StepSet};
+use crate::{Activity, Phase, Read, Schedules, StepSet};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::IntoSystem;
-use nestar_engine_data::{FaultBox, Stores};
+use nestar_engine_data::{FaultBox, Field, Stores};
 use nestar_engine_mesh::Owner;
 use std::time::Duration;
 
@@ -20,6 +20,13 @@ impl StepSet for Work {
 /// What the systems of the tests change.
 #[derive(Resource, Default)]
 struct Gas(Vec<&'static str>);
+
+/// A field that no plugin registers.
+struct Dust;
+
+impl Field for Dust {
+    const NAME: &'static str = "dust";
+}
 
 /// A set of particles.
 #[derive(Resource, Default)]
@@ -40,6 +47,8 @@ fn mix(mut gas: ResMut<Gas>) {
 fn idle() {}
 
 fn rest() {}
+
+fn blow(_: Option<Read<Dust>>) {}
 
 fn change_everything(_: &mut World) {}
 
@@ -80,6 +89,19 @@ fn systems_that_access_the_same_data_without_an_order_are_refused() {
     let wanted = "the systems `cool` and `heat` of the plugin `Weather` have no order in the set `Advance::Work`, but both \
                   access `Gas`: state it by `sim.system_in(…).after(…)`";
     assert!(why.starts_with(wanted), "{why}");
+}
+
+#[test]
+fn a_field_may_be_missing_if_the_system_declares_it_as_optional() {
+    let refused = order(|schedules, world| {
+        schedules.add(world, Work, blow);
+    });
+    let why = refused.expect_err("the field is missing");
+    assert!(why.contains("`dust`, which no plugin registers"), "{why}");
+    let found = order(|schedules, world| {
+        schedules.add(world, Work, blow).optional::<Dust>();
+    });
+    assert_eq!(found, Ok(vec!["blow".to_owned()]));
 }
 
 #[test]
