@@ -2,9 +2,10 @@
 
 use crate::check::{ShapeChoice, choose, join};
 use crate::error::{DeckError, Fault, SourceSpan};
-use crate::formula::{Formula, FormulaError, is_free_name};
+use crate::formula::{Dimension, Formula, FormulaError, NamedTerm, dimension_of, is_free_name};
 use crate::shape::{ShapeKind, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue};
+use crate::units::{self, CodeUnits};
 
 /// Name of the table of constants.
 pub(crate) const CONSTANTS: &str = "constants";
@@ -22,43 +23,100 @@ pub(crate) struct NamedNumbers {
     pub own: Constants,
     /// These constants, then the units that are not hidden by them.
     pub known: Constants,
+    /// Dimensions of the known names.
+    dimensions: Vec<Dimension>,
+    /// Units of the deck, if it has any.
+    units: Option<CodeUnits>,
 }
 
-/// Reads the constants of a deck, which may use `words`; a constant hides a word of the same name.
-///
-/// # Errors
-/// The entry is not a table, a name is invalid or reserved, or a value is not a finite number.
-pub(crate) fn constants(
-    root: &DeckNode,
-    words: &[(String, f64)],
-) -> Result<NamedNumbers, DeckError> {
-    let Some(table) = root.get(CONSTANTS) else {
-        return Ok(NamedNumbers {
+impl NamedNumbers {
+    /// Reads the constants of a deck, which may use the words of `units`; a constant hides a word of the same name.
+    ///
+    /// # Errors
+    /// The entry is not a table, a name is invalid or reserved, or a value is not a finite number.
+    pub fn read(root: &DeckNode, units: Option<&CodeUnits>) -> Result<Self, DeckError> {
+        let words = units.map_or_else(Vec::new, CodeUnits::names);
+        let words = words.into_iter().zip(CodeUnits::dimensions());
+        let table = root.get(CONSTANTS);
+        let is_hidden = |word: &str| table.is_some_and(|table| table.node.get(word).is_some());
+        let (known, dimensions) = words.filter(|((word, _), _)| !is_hidden(word)).unzip();
+        let mut found = Self {
             own: Constants::new(),
-            known: words.to_vec(),
+            known,
+            dimensions,
+            units: units.cloned(),
+        };
+        let Some(table) = table else {
+            return Ok(found);
+        };
+        if !matches!(table.node.value, DeckValue::Table(_)) {
+            let message = format!("`{CONSTANTS}` must be a table, written [{CONSTANTS}]");
+            return Err(Fault::at(&table.node.location, message).into());
+        }
+        for entry in table.node.entries() {
+            let number = constant(entry, &found)?;
+            let (named, place) = ((entry.key.clone(), number.value), found.own.len());
+            found.own.push(named.clone());
+            found.known.insert(place, named);
+            found.dimensions.insert(place, number.dimension);
+        }
+        Ok(found)
+    }
+
+    /// Evaluates a number with a unit, such as `30 Myr` or `-1e-24 g/cm3`; `None` if the text is none. A `key_unit` such as
+    /// `K` that is no product of length, mass and time may follow the number as it is.
+    fn measured(&self, text: &str, key_unit: Option<&str>) -> Option<Result<Number, String>> {
+        let (value, unit) = split_number(text.trim())?;
+        if key_unit == Some(unit) {
+            let dimension = Dimension::Unknown;
+            return Some(Ok(Number { value, dimension }));
+        }
+        if !units::begins_with_unit(unit) {
+            return None;
+        }
+        let Some(units) = &self.units else {
+            return Some(Err("units need a table [units]".into()));
+        };
+        let number = |(size, dimension)| Number {
+            value: value * size,
+            dimension,
+        };
+        Some(units.read(unit).map(number))
+    }
+
+    /// Returns the dimension of an expression.
+    fn dimension(&self, text: &str) -> Result<Dimension, FormulaError> {
+        let named = self.known.iter().zip(&self.dimensions);
+        let named = named.map(|((name, value), dimension)| NamedTerm {
+            name,
+            value: *value,
+            dimension: *dimension,
         });
-    };
-    let words = words
-        .iter()
-        .filter(|(word, _)| table.node.get(word).is_none());
-    let mut found = NamedNumbers {
-        own: Constants::new(),
-        known: words.cloned().collect(),
-    };
-    if !matches!(table.node.value, DeckValue::Table(_)) {
-        let message = format!("`{CONSTANTS}` must be a table, written [{CONSTANTS}]");
-        return Err(Fault::at(&table.node.location, message).into());
+        dimension_of(text, &named.collect::<Vec<_>>())
     }
-    for entry in table.node.entries() {
-        let named = (entry.key.clone(), constant(entry, &found.known)?);
-        found.own.push(named.clone());
-        found.known.insert(found.own.len() - 1, named);
-    }
-    Ok(found)
 }
 
-/// Evaluates a constant, which may use the `known` names.
-fn constant(entry: &KeyValue, known: &[(String, f64)]) -> Result<f64, DeckError> {
+/// Splits `1e4 K` into the number and the unit.
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    text.trim_start_matches(['-', '+', '.'])
+        .starts_with(is_digit)
+        .then_some(())?;
+    let ends = text.char_indices().rev();
+    let parts = ends.map(|(at, _)| (text[..at].trim_end(), text[at..].trim_start()));
+    let begins_a_word = |unit: &str| unit.starts_with(char::is_alphabetic);
+    let mut parts = parts.filter(|(_, unit)| begins_a_word(unit));
+    parts.find_map(|(number, unit)| Some((number.parse().ok()?, unit)))
+}
+
+/// A number with its dimension.
+struct Number {
+    value: f64,
+    dimension: Dimension,
+}
+
+/// Evaluates a constant, which may use the names before it.
+fn constant(entry: &KeyValue, names: &NamedNumbers) -> Result<Number, DeckError> {
     let path = format!("{CONSTANTS}.{}", entry.key);
     if !is_free_name(&entry.key) {
         let message = format!(
@@ -67,33 +125,73 @@ fn constant(entry: &KeyValue, known: &[(String, f64)]) -> Result<f64, DeckError>
         return Err(Fault::at(&entry.key_location, message).into());
     }
     let expected = "a number or an expression";
-    let value = number(&entry.node, &path, expected, known).map_err(|fault| *fault)?;
-    if !value.is_finite() {
-        let message = format!("`{path}` must be a finite number, found {value:?}");
+    let number = number(&entry.node, &path, expected, None, names).map_err(|fault| *fault)?;
+    if !number.value.is_finite() {
+        let message = format!("`{path}` must be a finite number, found {:?}", number.value);
         return Err(Fault::at(&entry.node.location, message).into());
     }
-    Ok(value)
+    Ok(number)
 }
 
-/// Returns the number given by `node`, a number or an expression.
+/// Returns the number given by `node`, a number, an expression or a number with a unit; `unit` is that of the key.
 fn number(
     node: &DeckNode,
     path: &str,
     expected: &str,
-    constants: &[(String, f64)],
-) -> Result<f64, Box<Fault>> {
+    unit: Option<&str>,
+    names: &NamedNumbers,
+) -> Result<Number, Box<Fault>> {
     let refused = || format!("`{path}` must be {expected}, found {}", node.shown());
-    match &node.value {
-        DeckValue::Integer(number) => Ok(*number as f64),
-        DeckValue::Number(number) => Ok(*number),
-        DeckValue::Text(text) => Formula::with_constants(text, &[], constants)
-            .map(|formula| formula.eval(&[]))
-            .map_err(|error| {
-                let message = format!("{}: {}", refused(), error.message());
-                Box::new(formula_fault(node, text, &error, &message))
-            }),
-        _ => Err(Box::new(Fault::at(&node.location, refused()))),
+    let text = match &node.value {
+        DeckValue::Integer(number) => return Ok(in_code_units(*number as f64)),
+        DeckValue::Number(number) => return Ok(in_code_units(*number)),
+        DeckValue::Text(text) => text,
+        _ => return Err(Box::new(Fault::at(&node.location, refused()))),
+    };
+    if let Some(measured) = names.measured(text, unit) {
+        let fault = |why| Box::new(Fault::at(&node.location, format!("{}: {why}", refused())));
+        return measured.map_err(fault);
     }
+    let fault = |error: FormulaError| {
+        let message = format!("{}: {}", refused(), error.message());
+        Box::new(formula_fault(node, text, &error, &message))
+    };
+    let value = Formula::with_constants(text, &[], &names.known)
+        .map(|formula| formula.eval(&[]))
+        .map_err(fault)?;
+    // of a number without a name, the deck does not tell the dimension
+    let dimension = match names.dimension(text).map_err(fault)? {
+        Dimension::NONE => Dimension::Unknown,
+        dimension => dimension,
+    };
+    Ok(Number { value, dimension })
+}
+
+fn in_code_units(value: f64) -> Number {
+    Number {
+        value,
+        dimension: Dimension::Unknown,
+    }
+}
+
+/// Checks that a number has the dimension of a key with this unit.
+fn check_dimension(
+    node: &DeckNode,
+    path: &str,
+    unit: Option<&str>,
+    dimension: Dimension,
+) -> Result<(), Box<Fault>> {
+    let Some(unit) = unit.filter(|_| dimension != Dimension::Unknown) else {
+        return Ok(());
+    };
+    let wanted = match units::dimension_of_key(unit) {
+        Some(wanted) if wanted == dimension => return Ok(()),
+        Some(wanted) => wanted.shown(),
+        None => format!("a number in {unit}"),
+    };
+    let found = dimension.shown();
+    let message = format!("`{path}` must be {wanted}, but {} is {found}", node.shown());
+    Err(Box::new(Fault::at(&node.location, message)))
 }
 
 /// Evaluates texts as expressions where `shape` needs numbers: `height = "5/3"`, `radius = "2*r0"`.
@@ -101,19 +199,24 @@ pub(crate) fn evaluate_expressions(
     node: &mut DeckNode,
     shape: &ValueShape,
     path: &str,
-    constants: &[(String, f64)],
+    names: &NamedNumbers,
     faults: &mut Vec<Fault>,
 ) {
     match (&shape.kind, &mut node.value) {
         (ShapeKind::Number | ShapeKind::Integer, DeckValue::Text(_)) => {
-            match number(node, path, &shape.expected(), constants) {
+            let unit = shape.unit.as_deref();
+            let found = number(node, path, &shape.expected(), unit, names);
+            let checked = found.and_then(|found| {
+                check_dimension(node, path, unit, found.dimension).map(|()| found.value)
+            });
+            match checked {
                 Ok(value) => node.value = to_integer(value, &shape.kind),
                 Err(fault) => faults.push(*fault),
             }
         }
         (ShapeKind::List(list), DeckValue::List(items)) => {
             for (i, item) in items.iter_mut().enumerate() {
-                evaluate_expressions(item, &list.item, &format!("{path}[{i}]"), constants, faults);
+                evaluate_expressions(item, &list.item, &format!("{path}[{i}]"), names, faults);
             }
         }
         (ShapeKind::Record(record), DeckValue::Table(entries)) => {
@@ -121,13 +224,13 @@ pub(crate) fn evaluate_expressions(
                 let field = record.field(&entry.key).map(|field| &field.shape);
                 if let Some(shape) = field.or(record.others.as_deref()) {
                     let path = join(path, &entry.key);
-                    evaluate_expressions(&mut entry.node, shape, &path, constants, faults);
+                    evaluate_expressions(&mut entry.node, shape, &path, names, faults);
                 }
             }
         }
         (ShapeKind::Choice(shapes), _) => {
             if let Some(shape) = intended_shape(node, shapes) {
-                evaluate_expressions(node, shape, path, constants, faults);
+                evaluate_expressions(node, shape, path, names, faults);
             }
         }
         _ => {}

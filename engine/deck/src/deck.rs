@@ -9,7 +9,7 @@ pub use tables::{
 };
 
 use crate::check;
-use crate::constants::{CONSTANTS, Constants, constants, evaluate_expressions};
+use crate::constants::{CONSTANTS, NamedNumbers, evaluate_expressions};
 use crate::error::{DeckError, Fault, SourceSpan, SourceText, nearest};
 use crate::overrides::{insert, restore_texts, set};
 use crate::schema::{TableSchema, merged};
@@ -36,9 +36,7 @@ pub struct Deck {
     claims: Vec<Claim>,
     /// Keys that overrides have set.
     overridden: Vec<String>,
-    constants: Constants,
-    /// The constants, then the units that are not hidden by them.
-    known: Constants,
+    names: NamedNumbers,
     /// Code units, or the errors in their table.
     units: Result<CodeUnits, DeckError>,
     /// Tabulated functions, or the errors in their tables.
@@ -115,8 +113,7 @@ impl Deck {
         let root = from_table(&source, table, &mut faults);
         DeckError::check(faults)?;
         let mut deck = Deck {
-            constants: Constants::new(),
-            known: Constants::new(),
+            names: NamedNumbers::default(),
             units: Ok(CodeUnits::default()),
             tables: Ok(TabulatedFunctions::default()),
             source,
@@ -153,7 +150,7 @@ impl Deck {
     /// Returns the constants of the table `[constants]` in the order of the deck.
     #[must_use]
     pub fn constants(&self) -> &[(String, f64)] {
-        &self.constants
+        &self.names.own
     }
 
     /// Returns `true` if an override has set `key` (such as `run.precision`), a part of it or a table that contains it.
@@ -305,13 +302,14 @@ impl Deck {
         let tag = tag.and_then(|tag| node.as_mut()?.remove(tag));
         let before = faults.len();
         if let Some(node) = &mut node {
-            evaluate_expressions(node, shape, path, &self.known, faults);
+            evaluate_expressions(node, shape, path, &self.names, faults);
         }
         let mut found = Vec::new();
         self.check_table(node.as_ref(), shape, path, &mut found);
         // the error in an expression replaces the error that it is not a number
         let explained = |fault: &Fault, by: &Fault| {
-            by.line == fault.line && by.message.starts_with(&fault.message)
+            let is_longer = by.message.starts_with(&fault.message);
+            by.line == fault.line && (is_longer || by.column == fault.column)
         };
         found.retain(|fault| !faults[before..].iter().any(|by| explained(fault, by)));
         faults.append(&mut found);
@@ -483,17 +481,15 @@ impl Deck {
         self.tables = Ok(TabulatedFunctions::default());
         self.units = Ok(CodeUnits::default());
         // the table of units may use constants that do not depend on units
-        self.known = constants(&self.root, &[]).map_or_else(|_| Vec::new(), |found| found.known);
+        self.names = NamedNumbers::read(&self.root, None).unwrap_or_default();
         self.units = self.read_units();
-        let words = match &self.units {
-            Ok(units) if units.is_dimensionless() => Vec::new(),
-            Ok(units) => units.names(),
-            // the values are not used: the error is reported first
-            Err(_) => CodeUnits::default().names(),
+        // the values of invalid units are not used: the error is reported first
+        let units = self.units.clone().unwrap_or_default();
+        let units = match &self.units {
+            Ok(units) => units.if_dimensional(),
+            Err(_) => Some(&units),
         };
-        let found = constants(&self.root, &words)?;
-        self.constants = found.own;
-        self.known = found.known;
+        self.names = NamedNumbers::read(&self.root, units)?;
         self.tables = self.read_tables();
         Ok(())
     }
@@ -526,8 +522,8 @@ impl Deck {
     #[must_use]
     pub fn resolved(&self) -> String {
         let mut root = Table::new();
-        if !self.constants.is_empty() {
-            let constants = self.constants.iter();
+        if !self.names.own.is_empty() {
+            let constants = self.names.own.iter();
             let constants = constants.map(|(name, value)| (name.clone(), Value::Float(*value)));
             root.insert(CONSTANTS.into(), Value::Table(constants.collect()));
         }

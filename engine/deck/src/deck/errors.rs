@@ -71,7 +71,7 @@ impl Deck {
         }
         self.units()?;
         let curves = self.curves()?;
-        Formula::with_curves(text, variables, &self.known, curves).map_err(|error| {
+        Formula::with_curves(text, variables, &self.names.known, curves).map_err(|error| {
             let column = error.column();
             let message = format!("`{path}`: {}", error.message());
             match steps(path).and_then(|path| self.root.find(&path).node) {

@@ -22,6 +22,7 @@
 
 mod curve;
 mod device;
+mod dimension;
 mod eval;
 mod parse;
 mod program;
@@ -29,6 +30,7 @@ mod program;
 use curve::Curves;
 pub use curve::{Curve, Extrapolation, integrals, monotone, spline};
 pub use device::DeviceFormula;
+pub(crate) use dimension::{Dimension, NamedTerm, dimension_of};
 use eval::apply;
 use parse::Tree;
 use program::DEPTH;

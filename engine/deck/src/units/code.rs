@@ -2,6 +2,7 @@
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
 use super::{NEWTON, WORDS, Word, kind, quantity};
+use crate::formula::Dimension;
 use nestar_deck_macro::deck;
 use nestar_device::math::pow;
 use schemars::JsonSchema;
@@ -126,7 +127,7 @@ fn read(
     let found = quantity(text).map_err(|why| (key, why))?;
     match found.dimension {
         Some(other) if other != dimension => {
-            let (wanted, other) = (kind(dimension), kind(other));
+            let (wanted, other) = (kind(dimension.into()), kind(other.into()));
             let why = format!("must be {wanted} such as {unit}, but \"{text}\" is {other}");
             Err((key, why))
         }
@@ -249,6 +250,23 @@ impl CodeUnits {
         };
         let named = WORDS.iter().map(|word| (word.name.into(), value(word)));
         named.collect()
+    }
+
+    /// Returns the unit words with their dimensions, in the order of [`CodeUnits::names`].
+    pub(crate) fn dimensions() -> Vec<Dimension> {
+        let powers = |word: &Word| Dimension::Powers(word.dimension.into());
+        WORDS.iter().map(powers).collect()
+    }
+
+    /// Reads a unit such as `km/s`: its size in code units and its dimension.
+    ///
+    /// # Errors
+    /// The text is not a unit.
+    pub(crate) fn read(&self, text: &str) -> Result<(f64, Dimension), String> {
+        let found = quantity(text)?;
+        let dimension = found.dimension.unwrap_or_default();
+        let size = found.cgs / factor(self.sizes(), dimension);
+        Ok((size, Dimension::Powers(dimension.into())))
     }
 
     /// Returns the units as a deck table.

@@ -5,6 +5,7 @@
 mod code;
 
 use crate::error::nearest;
+use crate::formula::{Dimension, NamedTerm, dimension_of};
 use cgs::*;
 pub use code::{CodeUnits, Size, UnitsConfig};
 
@@ -113,20 +114,57 @@ pub(crate) fn is_word(name: &str) -> bool {
     find(name).is_some()
 }
 
+/// Powers of length, mass and time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Powers(pub [f64; 3]);
+
+impl From<[i32; 3]> for Powers {
+    fn from(powers: [i32; 3]) -> Self {
+        Self(powers.map(f64::from))
+    }
+}
+
 /// Returns the name of a quantity with these powers of length, mass and time.
-fn kind(dimension: [i32; 3]) -> String {
-    let name = match dimension {
-        [0, 0, 0] => "a pure number",
-        LENGTH => "a length",
-        MASS => "a mass",
-        TIME => "a time",
-        SPEED => "a velocity",
-        VOLUME => "a volume",
-        ENERGY => "an energy",
-        [-3, 1, 0] => "a density",
-        [l, m, t] => return format!("cm^{l} g^{m} s^{t}"),
+pub(crate) fn kind(powers: Powers) -> String {
+    let whole = powers.0.iter().all(|power| power.fract() == 0.0);
+    let name = match powers.0.map(|power| power as i32) {
+        [0, 0, 0] if whole => "a pure number",
+        LENGTH if whole => "a length",
+        MASS if whole => "a mass",
+        TIME if whole => "a time",
+        SPEED if whole => "a velocity",
+        VOLUME if whole => "a volume",
+        ENERGY if whole => "an energy",
+        [-3, 1, 0] if whole => "a density",
+        [-1, 1, -2] if whole => "a pressure",
+        [1, 0, -2] if whole => "an acceleration",
+        [0, 0, -1] if whole => "a rate",
+        _ => {
+            let [l, m, t] = powers.0;
+            return format!("a quantity in cm^{l} g^{m} s^{t}");
+        }
     };
     name.into()
+}
+
+/// Returns the dimension of a key with a unit such as `mass/length**3`; `None` for other units such as `K`.
+pub(crate) fn dimension_of_key(unit: &str) -> Option<Dimension> {
+    let base = [("length", LENGTH), ("mass", MASS), ("time", TIME)];
+    let named = base.map(|(name, powers)| NamedTerm {
+        name,
+        value: 1.0,
+        dimension: Dimension::Powers(powers.into()),
+    });
+    dimension_of(unit, &named).ok()
+}
+
+/// Returns `true` if a text begins with a unit word, or with a name that resembles one.
+pub(crate) fn begins_with_unit(text: &str) -> bool {
+    let end = text
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(text.len());
+    let name = &text[..end];
+    split(name).is_ok() || nearest(name, words()).is_some()
 }
 
 /// A quantity in cgs.

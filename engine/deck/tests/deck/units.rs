@@ -236,3 +236,117 @@ fn a_default_that_follows_is_no_override() -> Result<(), DeckError> {
     assert_eq!(deck.table::<Part>("part")?.width, 3.0);
     Ok(())
 }
+
+/// Numbers of several dimensions.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Dimensional {
+    #[schemars(extend("unit" = "length"))]
+    width: f64,
+    #[schemars(extend("unit" = "time"))]
+    end: f64,
+    #[schemars(extend("unit" = "length/time"))]
+    speed: Option<f64>,
+    #[schemars(extend("unit" = "mass/length**3"))]
+    density: f64,
+    #[schemars(extend("unit" = "K"))]
+    temperature: f64,
+    #[schemars(extend("unit" = "length"))]
+    edge: Vec<f64>,
+}
+
+const ASTRONOMICAL: &str = "length = \"kpc\"\nmass = \"Msun\"\ntime = \"Myr\"";
+
+fn dimensional(constants: &str, table: &str) -> Result<Dimensional, String> {
+    let text = format!("[units]\n{ASTRONOMICAL}\n[constants]\n{constants}\n[part]\n{table}\n");
+    let mut deck = Deck::parse("d.toml", &text).map_err(|e| e.to_string())?;
+    deck.table("part").map_err(|e| e.to_string())
+}
+
+#[test]
+fn numbers_have_units() {
+    let table = "width = \"30 kpc\"\nend = \"-2e3 Myr\"\nspeed = \"5 kpc/Myr\"\ntemperature = \"1e4 K\"\nedge = [\"-3 kpc\", 2, \"500 pc\"]";
+    let found = dimensional("", table).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(
+        [found.width, found.end, found.temperature],
+        [30.0, -2e3, 1e4]
+    );
+    assert_eq!(found.speed, Some(5.0));
+    assert!(
+        found.edge[..2] == [-3.0, 2.0] && close(found.edge[2], 0.5),
+        "{found:?}"
+    );
+    let found = dimensional("", "density = \"1e-24 g/cm3\"").unwrap_or_else(|e| panic!("{e}"));
+    assert!(close(
+        found.density,
+        1e-24 * (KPC * KPC * KPC) / cgs::SOLAR_MASS
+    ));
+}
+
+#[test]
+fn expressions_have_dimensions() {
+    let constants =
+        "r0 = \"3 kpc\"\nm = \"2e11 Msun\"\nn = 4\nv0 = \"sqrt(G*m/r0)\"\nt0 = \"r0/v0\"";
+    for right in [
+        "width = \"3*r0\"",
+        "width = \"max(r0, 1*kpc) - 0\"",
+        "width = \"n*3\"",
+        "end = \"n*t0\"",
+        "speed = \"(v0^2 + (G*m/r0))^0.5\"",
+        "speed = \"if(r0 > 2*kpc, v0, 0)\"",
+        "density = \"m/(4/3*pi*r0^3)\"",
+        "edge = [\"-r0\", \"exp(r0/kpc)*kpc\"]",
+    ] {
+        dimensional(constants, right).unwrap_or_else(|e| panic!("{right}: {e}"));
+    }
+    for (wrong, why) in [
+        (
+            "end = \"0.02*kpc\"",
+            "`part.end` must be a time, but the text \"0.02*kpc\" is a length",
+        ),
+        (
+            "end = \"3 kpc\"",
+            "`part.end` must be a time, but the text \"3 kpc\" is a length",
+        ),
+        (
+            "edge = [0, \"3*t0\"]",
+            "`part.edge[1]` must be a length, but the text \"3*t0\" is a time",
+        ),
+        (
+            "temperature = \"r0\"",
+            "must be a number in K, but the text \"r0\" is a length",
+        ),
+        ("width = \"r0 + t0\"", "it adds a length and a time"),
+        ("width = \"r0 + 1\"", "it adds a length and a pure number"),
+        (
+            "width = \"if(r0 > t0, r0, 1*kpc)\"",
+            "it compares a length and a time",
+        ),
+        (
+            "width = \"exp(r0)*kpc\"",
+            "it takes a function of a length, not a pure number",
+        ),
+        (
+            "width = \"3 kpx\"",
+            "unknown unit `kpx`; did you mean `kpc`?",
+        ),
+        ("density = \"m/r0^2\"", "must be a density, but the text"),
+    ] {
+        let found = dimensional(constants, wrong).expect_err(wrong);
+        assert!(found.contains(why), "{wrong}: {found}");
+        assert!(found.contains("^^"), "{wrong} has no caret: {found}");
+    }
+}
+
+#[test]
+fn numbers_with_units_need_a_table_of_units() {
+    let mut deck =
+        Deck::parse("d.toml", "[part]\nwidth = \"3 kpc\"\n").unwrap_or_else(|e| panic!("{e}"));
+    let found = deck
+        .table::<Dimensional>("part")
+        .expect_err("there are no units");
+    assert!(
+        found.to_string().contains("units need a table [units]"),
+        "{found}"
+    );
+}
