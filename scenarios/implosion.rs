@@ -13,10 +13,10 @@ pub struct Implosion {
     #[key(default = 0.15, unit = "length", above = 0.0)]
     pub corner: f64,
     /// Density and pressure in the triangle.
-    #[key(default = [0.125, 0.14])]
+    #[key(default = [0.125, 0.14], unit = "of the element")]
     pub inside: [f64; 2],
     /// Density and pressure outside the triangle.
-    #[key(default = [1.0, 1.0])]
+    #[key(default = [1.0, 1.0], unit = "of the element")]
     pub outside: [f64; 2],
 }
 

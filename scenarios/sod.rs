@@ -15,10 +15,10 @@ pub struct Sod {
     #[key(default = 0.0, unit = "length")]
     pub position: f64,
     /// Density, velocity along the direction, and pressure below the discontinuity.
-    #[key(default = [1.0, 0.0, 1.0])]
+    #[key(default = [1.0, 0.0, 1.0], unit = "of the element")]
     pub left: [f64; 3],
     /// Density, velocity along the direction, and pressure above the discontinuity.
-    #[key(default = [0.125, 0.0, 0.1])]
+    #[key(default = [0.125, 0.0, 0.1], unit = "of the element")]
     pub right: [f64; 3],
 }
 

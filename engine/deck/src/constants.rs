@@ -174,16 +174,18 @@ fn in_code_units(value: f64) -> Number {
     }
 }
 
-/// Checks that a number has the dimension of a key with this unit.
+/// Checks that a number has the dimension of a key with this unit. A key without a unit is a pure number; the dimension of a
+/// key with a unit such as `of the field` is not known here.
 fn check_dimension(
     node: &DeckNode,
     path: &str,
     unit: Option<&str>,
     dimension: Dimension,
 ) -> Result<(), Box<Fault>> {
-    let Some(unit) = unit.filter(|_| dimension != Dimension::Unknown) else {
+    let unit = unit.unwrap_or("1");
+    if dimension == Dimension::Unknown || unit.starts_with("of ") {
         return Ok(());
-    };
+    }
     let wanted = match units::dimension_of_key(unit) {
         Some(wanted) if wanted == dimension => return Ok(()),
         Some(wanted) => wanted.shown(),

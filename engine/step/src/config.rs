@@ -189,6 +189,7 @@ pub struct RunConfig {
 #[serde(untagged)]
 pub enum AddedComponent {
     /// A uniform value.
+    #[schemars(extend("unit" = "of the component"))]
     Number(f64),
     /// A formula, or `initial`.
     Formula(String),

@@ -40,6 +40,7 @@ pub enum Criterion {
         /// Field or formula.
         field: String,
         /// Threshold in the field's unit.
+        #[schemars(extend("unit" = "of the field"))]
         threshold: PerLevel<f64>,
         /// Refines below instead of above the threshold.
         #[serde(default)]
@@ -83,8 +84,10 @@ pub enum Criterion {
     /// Refines cells that overlap a box.
     Box {
         /// Lower corner.
+        #[schemars(extend("unit" = "length"))]
         left: [f64; 3],
         /// Upper corner.
+        #[schemars(extend("unit" = "length"))]
         right: [f64; 3],
         /// Finest level requested in the box; default: the finest level of the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,6 +96,7 @@ pub enum Criterion {
     /// Refines cells that overlap a sphere.
     Sphere {
         /// Centre.
+        #[schemars(extend("unit" = "length"))]
         centre: [f64; 3],
         /// Radius.
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length"))]

@@ -81,10 +81,13 @@ pub struct TableConfig {
     /// Text file with columns of numbers, relative to the deck; without a file, `x` and `y` are lists.
     pub file: Option<String>,
     /// Points x in ascending order.
+    #[key(unit = "of the column")]
     pub x: TabulatedNumbers,
     /// Values at the points, such as `potential` or `G*mass/radius^2`.
+    #[key(unit = "of the column")]
     pub y: TabulatedNumbers,
     /// Slopes at the points; computed from the values if absent.
+    #[key(unit = "of the column")]
     pub slope: Option<TabulatedNumbers>,
     /// Method that computes slopes from the values.
     #[key(default = Interpolation::Monotone)]

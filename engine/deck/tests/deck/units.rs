@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default, deny_unknown_fields)]
 struct Part {
     /// A number.
+    #[schemars(extend("unit" = "length"))]
     width: f64,
     /// A formula.
     law: String,
@@ -253,6 +254,9 @@ struct Dimensional {
     temperature: f64,
     #[schemars(extend("unit" = "length"))]
     edge: Vec<f64>,
+    ratio: f64,
+    #[schemars(extend("unit" = "of the field"))]
+    threshold: f64,
 }
 
 const ASTRONOMICAL: &str = "length = \"kpc\"\nmass = \"Msun\"\ntime = \"Myr\"";
@@ -295,6 +299,7 @@ fn expressions_have_dimensions() {
         "speed = \"(v0^2 + (G*m/r0))^0.5\"",
         "speed = \"if(r0 > 2*kpc, v0, 0)\"",
         "density = \"m/(4/3*pi*r0^3)\"",
+        "ratio = \"r0/kpc\"\nthreshold = \"r0\"",
         "edge = [\"-r0\", \"exp(r0/kpc)*kpc\"]",
     ] {
         dimensional(constants, right).unwrap_or_else(|e| panic!("{right}: {e}"));
@@ -315,6 +320,10 @@ fn expressions_have_dimensions() {
         (
             "temperature = \"r0\"",
             "must be a number in K, but the text \"r0\" is a length",
+        ),
+        (
+            "ratio = \"r0\"",
+            "`part.ratio` must be a pure number, but the text \"r0\" is a length",
         ),
         ("width = \"r0 + t0\"", "it adds a length and a time"),
         ("width = \"r0 + 1\"", "it adds a length and a pure number"),

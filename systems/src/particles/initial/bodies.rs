@@ -17,7 +17,7 @@ pub struct Body {
     #[key(unit = "mass", min = 0.0)]
     pub mass: Option<f64>,
     /// Scalars by name; default 0.
-    #[key(default = BTreeMap::new())]
+    #[key(default = BTreeMap::new(), unit = "of the scalar")]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub scalars: BTreeMap<String, f64>,
 }
