@@ -84,6 +84,12 @@ impl NamedNumbers {
         Some(units.read(unit).map(number))
     }
 
+    /// Returns the value of a number with a unit in code units; `None` if the text is none.
+    pub fn measured_value(&self, text: &str) -> Option<Result<f64, String>> {
+        let number = self.measured(text, None)?;
+        Some(number.map(|number| number.value))
+    }
+
     /// Returns the dimension of an expression.
     fn dimension(&self, text: &str) -> Result<Dimension, FormulaError> {
         let named = self.known.iter().zip(&self.dimensions);

@@ -54,7 +54,8 @@ impl Deck {
         self.error_at(path, check::not_among(path, word, known))
     }
 
-    /// Compiles `text`, the value at `path`, as a formula of `variables`, constants and tabulated functions.
+    /// Compiles `text`, the value at `path`, as a formula of `variables`, constants and tabulated functions, or as a number with
+    /// a unit.
     ///
     /// # Errors
     /// The formula is invalid, a constant has the name of a variable, or a tabulated function is invalid.
@@ -70,6 +71,10 @@ impl Deck {
             return Err(self.error_at(&format!("{CONSTANTS}.{name}"), message));
         }
         self.units()?;
+        if let Some(value) = self.names.measured_value(text) {
+            let value = value.map_err(|why| self.error_at(path, format!("`{path}`: {why}")))?;
+            return Ok(Formula::of_number(text, value, variables));
+        }
         let curves = self.curves()?;
         Formula::with_curves(text, variables, &self.names.known, curves).map_err(|error| {
             let column = error.column();

@@ -88,6 +88,17 @@ impl Formula {
         })
     }
 
+    /// Returns the formula of a number that `text` describes.
+    pub(crate) fn of_number(text: &str, value: f64, variables: &[&str]) -> Formula {
+        let mut program = FormulaProgram::default();
+        program.depth = emit(&Tree::Number(value), &[], &mut program);
+        Formula {
+            text: text.to_string(),
+            program,
+            variables: variables.iter().map(|name| name.to_string()).collect(),
+        }
+    }
+
     /// Returns the text of the formula.
     #[must_use]
     pub fn text(&self) -> &str {

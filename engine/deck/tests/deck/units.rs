@@ -348,6 +348,21 @@ fn expressions_have_dimensions() {
 }
 
 #[test]
+fn formulas_may_be_numbers_with_units() {
+    let deck = deck(ASTRONOMICAL);
+    let value = |text: &str| deck.formula("part.law", text, &["x"]).map(|f| f.constant());
+    assert_eq!(value("-2 kpc/Myr").ok(), Some(Some(-2.0)));
+    assert_eq!(value("2*kpc").ok(), Some(Some(2.0)));
+    let wrong = value("2 kpx")
+        .expect_err("there is no such unit")
+        .to_string();
+    assert!(
+        wrong.contains("unknown unit `kpx`; did you mean `kpc`?"),
+        "{wrong}"
+    );
+}
+
+#[test]
 fn numbers_with_units_need_a_table_of_units() {
     let mut deck =
         Deck::parse("d.toml", "[part]\nwidth = \"3 kpc\"\n").unwrap_or_else(|e| panic!("{e}"));
