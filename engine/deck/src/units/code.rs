@@ -20,8 +20,8 @@ pub enum Size {
 
 /// Code units, defined by three of length, mass, time, velocity, density and gravity; the others follow. Each unit is a number in cgs, a
 /// word (cm m km Rsun au pc kpc Mpc, g kg mH m_p Msun, s yr kyr Myr Gyr), or a combination: "10 kpc", "km/s", "mH/cm3". A deck without this
-/// table is dimensionless. With it, all numbers and formulas may use the words and the constants G, k_B, m_H, m_p and c in code units:
-/// `left_edge = ["-5*kpc", …]`, `velocity_x = "200*km/s"`. A name in `[constants]` takes precedence.
+/// table is dimensionless. With it, numbers may have units, `end = "30 Myr"`, and all numbers and formulas may use the words and the constants
+/// G, k_B, m_H, m_p and c in code units: `velocity_x = "200*km/s"`. A name in `[constants]` takes precedence.
 #[deck]
 pub struct UnitsConfig {
     /// Unit of length.
