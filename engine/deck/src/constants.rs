@@ -102,17 +102,18 @@ impl NamedNumbers {
     }
 }
 
-/// Splits `1e4 K` into the number and the unit.
+/// Splits `1e4 K` into the longest number at its beginning and the unit.
 fn split_number(text: &str) -> Option<(f64, &str)> {
-    let is_digit = |c: char| c.is_ascii_digit();
-    text.trim_start_matches(['-', '+', '.'])
-        .starts_with(is_digit)
+    let unsigned = text.trim_start_matches(['-', '+', '.']);
+    unsigned
+        .starts_with(|c: char| c.is_ascii_digit())
         .then_some(())?;
-    let ends = text.char_indices().rev();
-    let parts = ends.map(|(at, _)| (text[..at].trim_end(), text[at..].trim_start()));
-    let begins_a_word = |unit: &str| unit.starts_with(char::is_alphabetic);
-    let mut parts = parts.filter(|(_, unit)| begins_a_word(unit));
-    parts.find_map(|(number, unit)| Some((number.parse().ok()?, unit)))
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let number = |at: usize| Some((text[..at].parse().ok()?, text[at..].trim_start()));
+    let ends: Vec<usize> = ends.collect();
+    let (value, unit) = ends.into_iter().rev().find_map(number)?;
+    unit.starts_with(char::is_alphabetic)
+        .then_some((value, unit))
 }
 
 /// A number with its dimension.

@@ -353,6 +353,8 @@ fn formulas_may_be_numbers_with_units() {
     let value = |text: &str| deck.formula("part.law", text, &["x"]).map(|f| f.constant());
     assert_eq!(value("-2 kpc/Myr").ok(), Some(Some(-2.0)));
     assert_eq!(value("2*kpc").ok(), Some(Some(2.0)));
+    assert_eq!(value("1e-10").ok(), Some(Some(1e-10)));
+    assert_eq!(value("1e4*100^(x/100)").ok(), Some(None));
     let wrong = value("2 kpx")
         .expect_err("there is no such unit")
         .to_string();
