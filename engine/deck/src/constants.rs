@@ -5,7 +5,7 @@ use crate::error::{DeckError, Fault, SourceSpan};
 use crate::formula::{Dimension, Formula, FormulaError, NamedTerm, dimension_of, is_free_name};
 use crate::shape::{ShapeKind, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue};
-use crate::units::{self, CodeUnits};
+use crate::units::{self, CodeUnits, MeasuringUnit};
 
 /// Name of the table of constants.
 pub(crate) const CONSTANTS: &str = "constants";
@@ -77,9 +77,9 @@ impl NamedNumbers {
         let Some(units) = &self.units else {
             return Some(Err("units need a table [units]".into()));
         };
-        let number = |(size, dimension)| Number {
-            value: value * size,
-            dimension,
+        let number = |unit: MeasuringUnit| Number {
+            value: unit.in_code_units(value),
+            dimension: unit.dimension,
         };
         Some(units.read(unit).map(number))
     }
@@ -103,7 +103,7 @@ impl NamedNumbers {
 }
 
 /// Splits `1e4 K` into the longest number at its beginning and the unit.
-fn split_number(text: &str) -> Option<(f64, &str)> {
+pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
     let unsigned = text.trim_start_matches(['-', '+', '.']);
     unsigned
         .starts_with(|c: char| c.is_ascii_digit())
@@ -203,6 +203,23 @@ fn check_dimension(
     Err(Box::new(Fault::at(&node.location, message)))
 }
 
+/// Checks the dimension of a formula that is a constant expression. Formulas of variables may be in code units, and errors in
+/// formulas are found where they are compiled.
+fn check_formula(
+    node: &DeckNode,
+    path: &str,
+    unit: Option<&str>,
+    names: &NamedNumbers,
+) -> Result<(), Box<Fault>> {
+    let constant = match unit {
+        Some(unit) => number(node, path, "a formula", Some(unit), names).ok(),
+        None => None,
+    };
+    constant.map_or(Ok(()), |found| {
+        check_dimension(node, path, unit, found.dimension)
+    })
+}
+
 /// Evaluates texts as expressions where `shape` needs numbers: `height = "5/3"`, `radius = "2*r0"`.
 pub(crate) fn evaluate_expressions(
     node: &mut DeckNode,
@@ -222,6 +239,14 @@ pub(crate) fn evaluate_expressions(
                 Ok(value) => node.value = to_integer(value, &shape.kind),
                 Err(fault) => faults.push(*fault),
             }
+        }
+        (ShapeKind::Text(..) | ShapeKind::Any, DeckValue::Text(_)) => {
+            let unit = shape.unit.as_deref();
+            faults.extend(
+                check_formula(node, path, unit, names)
+                    .err()
+                    .map(|fault| *fault),
+            );
         }
         (ShapeKind::List(list), DeckValue::List(items)) => {
             for (i, item) in items.iter_mut().enumerate() {

@@ -88,6 +88,8 @@ fn field_header(path: &Path, name: &str, document: &Value, rows: u64) -> Result<
         cgs_factor: document["attributes"]["cgs_factor"]
             .as_f64()
             .ok_or_else(|| broken("cgs_factor"))?,
+        // stores of earlier programs do not have it
+        cgs_units: text("cgs_units").unwrap_or_else(|_| "1".into()),
         long_name: text("long_name")?,
         derived: document["attributes"]["derived"] == true,
     })

@@ -97,8 +97,12 @@ pub(crate) fn planned_array(
     field: &FieldHeader,
 ) -> Result<PlannedArray> {
     let (shard, inner) = group.sharding;
-    let mut attributes =
-        json!({"units": field.units, "cgs_factor": field.cgs_factor, "long_name": field.long_name});
+    let mut attributes = json!({
+        "units": field.units,
+        "cgs_factor": field.cgs_factor,
+        "cgs_units": field.cgs_units,
+        "long_name": field.long_name,
+    });
     if field.derived {
         attributes["derived"] = json!(true);
     }

@@ -153,6 +153,8 @@ pub struct FieldHeader {
     pub units: String,
     /// Value of one code unit in cgs.
     pub cgs_factor: f64,
+    /// Unit in cgs, such as `g/cm**3`, of numbers times this factor; `1` for pure numbers and in runs without units.
+    pub cgs_units: String,
     /// Description, such as `"momentum along x"`.
     pub long_name: String,
     /// `true` if the values follow from other arrays; digests and restarts ignore them.
@@ -175,8 +177,18 @@ impl FieldHeader {
             shape: vec![PATCH_SIZE; 3],
             units: units.to_string(),
             cgs_factor,
+            cgs_units: "1".into(),
             long_name: long_name.to_string(),
             derived: false,
+        }
+    }
+
+    /// Names the unit in cgs, such as `g/cm**3`.
+    #[must_use]
+    pub fn in_cgs(self, cgs_units: &str) -> Self {
+        Self {
+            cgs_units: cgs_units.into(),
+            ..self
         }
     }
 

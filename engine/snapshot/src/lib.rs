@@ -44,7 +44,7 @@ pub use header::{
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
 pub use store::SnapshotPlan;
-pub use summary::summary;
+pub use summary::{ChooseUnit, SummaryUnit, summary, summary_in};
 pub use uniform::{PlainArray, UniformArray, column_names, read_array, read_columns, read_uniform};
 pub use values::Values;
 pub use worker::{Role, WriterThreads};

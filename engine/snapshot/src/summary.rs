@@ -32,25 +32,73 @@ impl Statistics {
     }
 }
 
-/// Returns a summary of several lines: time, step, domain, levels, fields, particles and blobs. Each
-/// cell-centred field has its unit, extremes and volume integral over the leaf cells (code units), each
-/// particle column its extremes and sum.
+/// A unit in which numbers of an array are shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryUnit {
+    /// Name, such as `kpc`.
+    pub name: String,
+    /// Number of these units in a code unit.
+    pub factor: f64,
+}
+
+/// Chooses the unit for numbers of a code unit such as `mass/length**3`, of which the second argument is typical.
+pub type ChooseUnit<'a> = &'a dyn Fn(&str, f64) -> SummaryUnit;
+
+/// Returns the [`summary_in`] code units.
 ///
 /// # Errors
 /// As [`Snapshot::read`].
 pub fn summary(snapshot: &Snapshot) -> Result<String> {
-    let mut text = header(snapshot)?;
-    text += &fields(snapshot)?;
+    let unit = |name: &str, _| SummaryUnit {
+        name: name.into(),
+        factor: 1.0,
+    };
+    summary_in(snapshot, &unit)
+}
+
+/// Returns a summary of several lines: time, step, domain, levels, fields, particles and blobs. Each cell-centred field has
+/// its extremes and volume integral over the leaf cells, each particle column its extremes and sum.
+///
+/// # Errors
+/// As [`Snapshot::read`].
+pub fn summary_in(snapshot: &Snapshot, unit: ChooseUnit) -> Result<String> {
+    let mut text = header(snapshot, unit)?;
+    text += &fields(snapshot, unit)?;
     for particles in snapshot.particles() {
         text += &particles_line(snapshot, particles);
-        text += &columns(snapshot, particles)?;
+        text += &columns(snapshot, particles, unit)?;
     }
     text.extend(snapshot.blobs().map(blob_line));
     Ok(text)
 }
 
+/// A row of a table of extremes and totals.
+struct Row {
+    name: String,
+    found: Statistics,
+    /// Unit of the extremes, for example `mass/length**3`.
+    units: String,
+    /// Unit of the total.
+    total_units: String,
+    note: &'static str,
+}
+
+impl Row {
+    /// Formats the row for names of `width` characters.
+    fn text(&self, width: usize, unit: ChooseUnit) -> String {
+        let Statistics { min, max, total } = self.found;
+        let own = unit(&self.units, min.abs().max(max.abs()));
+        let whole = unit(&self.total_units, total.abs());
+        let (min, max, total) = (own.factor * min, own.factor * max, whole.factor * total);
+        format!(
+            "{:width$}  {min:>13.6e}  {max:>13.6e}  {:12}  {total:>22.15e}  {}{}\n",
+            self.name, own.name, whole.name, self.note
+        )
+    }
+}
+
 /// Formats the table of fields.
-fn fields(snapshot: &Snapshot) -> Result<String> {
+fn fields(snapshot: &Snapshot, unit: ChooseUnit) -> Result<String> {
     let mut fields: Vec<&FieldHeader> = snapshot
         .levels()
         .flat_map(|level| snapshot.fields(level.level))
@@ -63,32 +111,45 @@ fn fields(snapshot: &Snapshot) -> Result<String> {
         .max()
         .unwrap_or(0)
         .max(5);
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{:width$}  {:>13}  {:>13}  {:>22}  unit",
-        "field", "least", "greatest", "volume integral"
-    );
+    let mut text = head("field", width, "volume integral");
     for field in fields {
-        let unit = match field.derived {
-            true => format!("{}, derived", field.units),
-            false => field.units.clone(),
-        };
-        let Some(Statistics { min, max, total }) = statistics(snapshot, field)? else {
+        let note = if field.derived { ", derived" } else { "" };
+        let Some(found) = statistics(snapshot, field)? else {
             let _ = writeln!(
                 text,
-                "{:width$}  {:>13}  {:>13}  {:>22}  {unit}",
-                field.name, "-", "-", "-"
+                "{:width$}  {:>13}  {:>13}  {:12}  {:>22}  {}{note}",
+                field.name, "-", "-", field.units, "-", ""
             );
             continue;
         };
-        let _ = writeln!(
-            text,
-            "{:width$}  {min:>13.6e}  {max:>13.6e}  {total:>22.15e}  {unit}",
-            field.name
-        );
+        let row = Row {
+            name: field.name.clone(),
+            found,
+            units: field.units.clone(),
+            total_units: integral_unit(&field.units),
+            note,
+        };
+        text += &row.text(width, unit);
     }
     Ok(text)
+}
+
+/// Returns the unit of the volume integral of a field.
+fn integral_unit(units: &str) -> String {
+    match units.strip_suffix("/length**3") {
+        Some("1") => "1".into(),
+        Some(rest) => rest.into(),
+        None if units == "1" => "length**3".into(),
+        None => format!("{units}*length**3"),
+    }
+}
+
+/// Formats the first line of a table.
+fn head(what: &str, width: usize, total: &str) -> String {
+    format!(
+        "{what:width$}  {:>13}  {:>13}  {:12}  {total:>22}  unit\n",
+        "least", "greatest", "unit"
+    )
 }
 
 /// Formats a line about a kind of particles.
@@ -107,7 +168,7 @@ fn particles_line(snapshot: &Snapshot, particles: &ParticlesHeader) -> String {
 }
 
 /// Formats the table of floating-point particle columns: extremes and sums; empty without such columns.
-fn columns(snapshot: &Snapshot, particles: &ParticlesHeader) -> Result<String> {
+fn columns(snapshot: &Snapshot, particles: &ParticlesHeader, unit: ChooseUnit) -> Result<String> {
     let headers = snapshot.columns(&particles.path).into_iter();
     let headers: Vec<&FieldHeader> = headers
         .filter(|header| matches!(header.data_type, DataType::F32 | DataType::F64))
@@ -117,21 +178,20 @@ fn columns(snapshot: &Snapshot, particles: &ParticlesHeader) -> Result<String> {
     }
     let width = headers.iter().map(|header| header.name.len() + 2);
     let width = width.max().unwrap_or(0);
-    let mut text = format!(
-        "{:width$}  {:>13}  {:>13}  {:>22}  unit\n",
-        "column", "least", "greatest", "sum"
-    );
+    let mut text = head("column", width, "sum");
     for header in headers {
         let vector = header.shape.iter().product::<u64>() == 3;
         let endings: &[&str] = if vector { &["_x", "_y", "_z"] } else { &[""] };
         let found = column(snapshot, particles, header)?;
-        for (ending, Statistics { min, max, total }) in endings.iter().zip(found) {
-            let name = format!("{}{ending}", header.name);
-            let _ = writeln!(
-                text,
-                "{name:width$}  {min:>13.6e}  {max:>13.6e}  {total:>22.15e}  {}",
-                header.units
-            );
+        for (ending, found) in endings.iter().zip(found) {
+            let row = Row {
+                name: format!("{}{ending}", header.name),
+                found,
+                units: header.units.clone(),
+                total_units: header.units.clone(),
+                note: "",
+            };
+            text += &row.text(width, unit);
         }
     }
     Ok(text)
@@ -172,7 +232,7 @@ fn blob_line(part: &BlobHeader) -> String {
 }
 
 /// Formats the part of the summary that needs no field data.
-fn header(snapshot: &Snapshot) -> Result<String> {
+fn header(snapshot: &Snapshot, unit: ChooseUnit) -> Result<String> {
     let attributes = snapshot.attributes();
     let megabytes = snapshot.file_bytes()? as f64 / 1e6;
     let precision = format!("{:?}", attributes.precision).to_lowercase();
@@ -180,15 +240,21 @@ fn header(snapshot: &Snapshot) -> Result<String> {
     let facts: String = facts
         .map(|(name, value)| format!(", {name} {value}"))
         .collect();
-    let [[x0, y0, z0], [x1, y1, z1]] = [attributes.domain_left_edge, attributes.domain_right_edge];
+    let edges = [attributes.domain_left_edge, attributes.domain_right_edge];
+    let extent = (0..3).map(|axis| edges[1][axis] - edges[0][axis]);
+    let length = unit("length", extent.fold(0.0, f64::max));
+    let time = unit("time", attributes.time);
+    let [[x0, y0, z0], [x1, y1, z1]] = edges.map(|edge| edge.map(|x| rounded(x * length.factor)));
     let [nx, ny, nz] = attributes.root_cells;
     let mut text = format!(
         "{}: {megabytes:.2} MB\n\
-         time {}, step {}, {precision} precision{facts}\n\
-         domain [{x0}, {x1}] x [{y0}, {y1}] x [{z0}, {z1}], {nx} x {ny} x {nz} root cells, units: {}\n",
+         time {}{}, step {}, {precision} precision{facts}\n\
+         domain [{x0}, {x1}] x [{y0}, {y1}] x [{z0}, {z1}]{}, {nx} x {ny} x {nz} root cells, units: {}\n",
         snapshot.path().display(),
-        attributes.time,
+        rounded(attributes.time * time.factor),
+        suffix(&time.name),
         attributes.step,
+        suffix(&length.name),
         attributes.units.name,
     );
     let _ = writeln!(
@@ -203,14 +269,29 @@ fn header(snapshot: &Snapshot) -> Result<String> {
             .filter(|&&leaf| leaf == 1)
             .count();
         let cells = level.patches * PATCH_SIZE.pow(3);
-        let width = level.cell_width[0];
+        let width = level.cell_width[0] * length.factor;
         let _ = writeln!(
             text,
-            "{:5} {:9} {cells:12} {leaves:14}  {width:e}",
-            level.level, level.patches
+            "{:5} {:9} {cells:12} {leaves:14}  {width:e}{}",
+            level.level,
+            level.patches,
+            suffix(&length.name)
         );
     }
     Ok(text)
+}
+
+/// Returns a unit to put after a number; code units are left out.
+fn suffix(name: &str) -> String {
+    match name {
+        "length" | "time" => String::new(),
+        name => format!(" {name}"),
+    }
+}
+
+/// Rounds a converted number to 14 digits, so that 0.1 + 0.2 is shown as 0.3.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.13e}").parse().unwrap_or(value)
 }
 
 /// Computes the statistics of a field over all levels; `None` without leaf cells or for fields that are not

@@ -2,6 +2,7 @@
 
 use crate::assemble::Simulation;
 use crate::report::{ReportOptions, Reporter};
+use nestar_deck::UnitSystem;
 use nestar_engine::run::{RunOptions, RunSummary};
 use nestar_engine::{Engine, Error};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
@@ -49,6 +50,7 @@ impl Simulation {
             quiet: false,
             log: Some(PathBuf::from(settings.output.directory).join("run.log")),
             max_steps: settings.time.max_steps,
+            time: (settings.units).shown("time", UnitSystem::default(), settings.time.end),
         });
         let options = MonitorOptions {
             output: None,

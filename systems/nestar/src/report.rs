@@ -1,6 +1,7 @@
 //! Reports progress of a run: a progress bar on a terminal, lines otherwise, and a log file.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use nestar_deck::ShownUnit;
 use nestar_engine::run::{Observer, Progress};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal as _, Write as _};
@@ -37,6 +38,7 @@ struct Report {
     screen: Screen,
     log: Log,
     max_steps: u64,
+    time: ShownUnit,
 }
 
 /// Reports progress and messages; a shared handle for the run and for signals.
@@ -51,6 +53,8 @@ pub struct ReportOptions {
     pub log: Option<PathBuf>,
     /// Root steps after which the run ends; 0: no limit.
     pub max_steps: u64,
+    /// Unit of times.
+    pub time: ShownUnit,
 }
 
 impl Reporter {
@@ -73,6 +77,7 @@ impl Reporter {
             screen,
             log,
             max_steps: options.max_steps,
+            time: options.time,
         })))
     }
 
@@ -127,21 +132,23 @@ impl Report {
 
     fn step(&mut self, progress: &Progress) {
         let done = done(progress, self.max_steps);
+        let time = &self.time;
         match &mut self.screen {
             Screen::Bar(bar) => {
                 bar.set_position((done * TICKS as f64) as u64);
-                bar.set_message(short_line(progress, &remaining(progress, done)));
+                bar.set_message(short_line(progress, time, &remaining(progress, done)));
             }
             Screen::Lines(latest) => {
                 if latest.is_none_or(|latest| latest.elapsed() >= PAUSE) {
                     *latest = Some(Instant::now());
-                    let (line, left) = (line(progress, 4), remaining(progress, done));
+                    let (line, left) = (line(progress, time, 4), remaining(progress, done));
                     print_message(format!("{line}  {left}").trim_end());
                 }
             }
             Screen::Quiet => {}
         }
-        self.log.line(&line(progress, 15));
+        let line = line(progress, time, 15);
+        self.log.line(&line);
     }
 }
 
@@ -224,20 +231,37 @@ fn done(progress: &Progress, max_steps: u64) -> f64 {
 }
 
 /// Describes a root step for the progress bar; the most important first, since a narrow terminal truncates the line.
-fn short_line(progress: &Progress, left: &str) -> String {
+fn short_line(progress: &Progress, time: &ShownUnit, left: &str) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
     let gap = if left.is_empty() { "" } else { "  " };
     format!(
-        "{left}{gap}t {:.4e}/{:e}  step {}  {:.2e} cells/s  patches {}{}  dt {:.2e} ({})",
-        progress.time,
-        progress.end,
+        "{left}{gap}t {:.4e}/{}{}  step {}  {:.2e} cells/s  patches {}{}  dt {:.2e} ({})",
+        progress.time * time.factor,
+        end_in(progress, time),
+        suffix(time),
         progress.step,
         progress.rate,
         patches.join(" "),
         capped(progress),
-        progress.dt,
+        progress.dt * time.factor,
         progress.limiter
     )
+}
+
+/// Formats the end of the run in a unit.
+fn end_in(progress: &Progress, time: &ShownUnit) -> String {
+    let end = progress.end * time.factor;
+    // without the round-off of the conversion
+    let end: f64 = format!("{end:.12e}").parse().unwrap_or(end);
+    format!("{end:e}")
+}
+
+/// Returns the unit after a time; empty in code units.
+fn suffix(time: &ShownUnit) -> String {
+    match time.name.as_str() {
+        "time" => String::new(),
+        name => format!(" {name}"),
+    }
 }
 
 /// Describes the number of patches that were not refined for lack of memory.
@@ -249,14 +273,15 @@ fn capped(progress: &Progress) -> String {
 }
 
 /// Describes a root step on one line, with `digits` decimals of times.
-fn line(progress: &Progress, digits: usize) -> String {
+fn line(progress: &Progress, time: &ShownUnit, digits: usize) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
+    let unit = suffix(time);
     format!(
-        "step {}  time {:.digits$e} of {:e}  dt {:.digits$e} ({})  patches {}{}  {:.2e} cells/s",
+        "step {}  time {:.digits$e} of {}{unit}  dt {:.digits$e}{unit} ({})  patches {}{}  {:.2e} cells/s",
         progress.step,
-        progress.time,
-        progress.end,
-        progress.dt,
+        progress.time * time.factor,
+        end_in(progress, time),
+        progress.dt * time.factor,
         progress.limiter,
         patches.join(" "),
         capped(progress),
@@ -277,7 +302,15 @@ fn remaining(progress: &Progress, done: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::{done, line, remaining};
+    use nestar_deck::ShownUnit;
     use nestar_engine::run::Progress;
+
+    fn unit(name: &str, factor: f64) -> ShownUnit {
+        ShownUnit {
+            name: name.into(),
+            factor,
+        }
+    }
 
     fn progress() -> Progress {
         Progress {
@@ -297,8 +330,12 @@ mod tests {
     #[test]
     fn a_line_names_the_limiter_and_the_patches_of_each_level() {
         assert_eq!(
-            line(&progress(), 2),
+            line(&progress(), &unit("time", 1.0), 2),
             "step 25  time 3.75e-1 of 5e-1  dt 1.00e-2 (courant)  patches 8 64  1.25e7 cells/s"
+        );
+        assert_eq!(
+            line(&progress(), &unit("Myr", 1e3), 2),
+            "step 25  time 3.75e2 of 5e2 Myr  dt 1.00e1 Myr (courant)  patches 8 64  1.25e7 cells/s"
         );
     }
 

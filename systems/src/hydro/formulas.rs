@@ -13,21 +13,25 @@ pub struct StateConfig {
     #[key(default = 1, min = 1, max = 4)]
     pub samples: usize,
     /// Mass density, a formula of x, y, z, t and r (distance from the origin).
+    #[key(unit = "mass/length**3")]
     pub density: Option<String>,
     /// Number density per cubic centimetre, instead of the density; needs a table `[units]`.
+    #[key(unit = "1/cm3")]
     pub number_density_cm3: Option<String>,
     /// Pressure.
+    #[key(unit = "mass/(length*time**2)")]
     pub pressure: Option<String>,
     /// Temperature in kelvin, instead of the pressure; needs a table `[units]` (see `hydro.mean_molecular_weight`).
+    #[key(unit = "K")]
     pub temperature_k: Option<String>,
     /// Velocity along x.
-    #[key(default = "0".into())]
+    #[key(default = "0".into(), unit = "length/time")]
     pub velocity_x: String,
     /// Velocity along y.
-    #[key(default = "0".into())]
+    #[key(default = "0".into(), unit = "length/time")]
     pub velocity_y: String,
     /// Velocity along z.
-    #[key(default = "0".into())]
+    #[key(default = "0".into(), unit = "length/time")]
     pub velocity_z: String,
     /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
     #[key(default = BTreeMap::new())]

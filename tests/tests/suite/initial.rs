@@ -198,3 +198,43 @@ fn cgs_densities_are_refused_in_single_and_run_in_double_precision() {
     rest.push("run.precision=single");
     begun(BLAST, &rest).unwrap_or_else(|e| panic!("{e}"));
 }
+
+fn refusal(settings: &[&str]) -> String {
+    let made = nestar::Simulation::new(nestar_tests::decks::deck(SEDOV, settings));
+    made.err().expect("refused").to_string()
+}
+
+#[test]
+fn cells_that_numbers_cannot_describe_are_refused() {
+    for (setting, words) in [
+        (
+            "domain.right_edge=[1e300, 0.5, 0.5]",
+            [
+                "domain.right_edge=[1e300",
+                "must be between 1e-100 and 1e100",
+            ],
+        ),
+        (
+            "domain.right_edge=[0.5, 1e9, 0.5]",
+            [
+                "along y",
+                "more than 1e6 times as wide as along another axis",
+            ],
+        ),
+        (
+            "domain.right_edge=[0.5, 0.5, -0.4999999999]",
+            ["along x", "more than 1e6 times"],
+        ),
+    ] {
+        let why = refusal(&[setting]);
+        for word in words {
+            assert!(why.contains(word), "{setting}: no {word:?} in {why}");
+        }
+    }
+    let far = [
+        "domain.left_edge=[1e14, -0.5, -0.5]",
+        "domain.right_edge=[1.00000000000001e14, 0.5, 0.5]",
+    ];
+    let why = refusal(&far);
+    assert!(why.contains("move the origin into the domain"), "{why}");
+}

@@ -55,8 +55,8 @@ enum GasQuantity {
 pub(crate) struct PlotField {
     /// Name, as in the options.
     pub name: String,
-    /// Unit for display, with exponents as `^{3}`; empty if dimensionless.
-    pub unit: String,
+    /// Unit in the notation of snapshots; `1` if dimensionless.
+    pub units: String,
     /// Names of the arrays to read, in the order of [`PlotField::evaluate`].
     pub arrays: Vec<String>,
     /// `true` for fields with values of both signs, such as a velocity.
@@ -82,23 +82,30 @@ const GAS: [(&str, GasQuantity, &str); 5] = [
     ("entropy", GasQuantity::Entropy, "code units"),
 ];
 
-/// Converts a unit of snapshots, such as `mass/length**3`, for display.
-fn readable(unit: &str) -> String {
+/// Converts a unit such as `mass/length**3` or `g/cm3` for display, with exponents as `^{3}`; empty for pure numbers.
+pub(crate) fn readable(unit: &str) -> String {
     if unit == "1" {
         return String::new();
     }
     let mut text = String::new();
-    let mut rest = unit;
-    while let Some(start) = rest.find("**") {
-        let (head, tail) = (&rest[..start], &rest[start + 2..]);
-        let digits = tail.len()
-            - tail
-                .trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
-                .len();
-        text += &format!("{head}^{{{}}}", &tail[..digits]);
-        rest = &tail[digits..];
+    let plain = unit.replace("**", "^");
+    let mut letters = plain.chars().peekable();
+    let mut before = ' ';
+    while let Some(letter) = letters.next() {
+        let is_power = letter == '^' || letter.is_ascii_digit() && before.is_ascii_alphabetic();
+        if is_power {
+            text += "^{";
+            text.extend((letter != '^').then_some(letter));
+            while let Some(digit) = letters.next_if(|c| c.is_ascii_digit() || *c == '-') {
+                text.push(if digit == '-' { '−' } else { digit });
+            }
+            text.push('}');
+        } else {
+            text.push(letter);
+        }
+        before = letter;
     }
-    (text + rest).replace('*', " ").replace('/', " / ")
+    text.replace('*', " ")
 }
 
 /// Returns names and units of the arrays with one value per cell, on any level.
@@ -123,7 +130,7 @@ impl Candidates {
         let signed = ["velocity_", "momentum_", "magnetic_"];
         self.fields.push(PlotField {
             name: name.to_string(),
-            unit: readable(unit),
+            units: unit.to_string(),
             arrays: needs.iter().map(|array| array.to_string()).collect(),
             signed: signed.iter().any(|prefix| name.starts_with(prefix)),
             formula,
@@ -173,7 +180,7 @@ fn custom_field(custom: &CustomField, arrays: &[(String, String)]) -> Option<Plo
     let exists = |name: &String| arrays.iter().any(|(array, _)| array == name);
     custom.arrays.iter().all(exists).then(|| PlotField {
         name: custom.name.clone(),
-        unit: readable(&custom.units),
+        units: custom.units.clone(),
         arrays: custom.arrays.clone(),
         signed: false,
         formula: FieldFormula::Custom(custom.value.clone()),
@@ -218,7 +225,7 @@ impl PlotField {
         let mass = if massive { "mass" } else { "1" };
         Ok(Self {
             name: path.to_string(),
-            unit: readable(&format!("{mass}/length**3")),
+            units: format!("{mass}/length**3"),
             arrays: vec![],
             signed: false,
             formula: FieldFormula::Particles { massive },
@@ -237,23 +244,36 @@ impl PlotField {
         }
     }
 
-    /// Returns the name for display.
+    /// Returns the name for display, such as `Number density`.
     pub fn label(&self) -> String {
-        match self.species() {
+        let name = match self.species() {
             Some(species) => {
                 let number = if species.massive { "" } else { "number " };
                 format!("{number}density of {}", particles::name(species.path))
             }
-            None => self.name.replace('_', " "),
-        }
+            None => {
+                // the unit is beside the label
+                let unit = ["_k", "_cm3"]
+                    .iter()
+                    .find_map(|unit| self.name.strip_suffix(unit));
+                let has_unit = ["K", "cm**-3"].contains(&self.units.as_str());
+                let name = unit.filter(|_| has_unit).unwrap_or(&self.name);
+                name.replace('_', " ")
+            }
+        };
+        let mut letters = name.chars();
+        let first = letters
+            .next()
+            .map(|letter| letter.to_uppercase().to_string());
+        format!("{}{}", first.unwrap_or_default(), letters.as_str())
     }
 
     /// Returns the unit of the field times length.
-    pub fn unit_along(&self) -> String {
-        match self.unit.strip_suffix("length^{3}") {
-            Some(head) => format!("{head}length^{{2}}"),
-            None if self.unit.is_empty() => "length".to_string(),
-            None => format!("{} · length", self.unit),
+    pub fn units_along(&self) -> String {
+        match self.units.strip_suffix("/length**3") {
+            Some(head) => format!("{head}/length**2"),
+            None if self.units == "1" => "length".to_string(),
+            None => format!("{}*length", self.units),
         }
     }
 
@@ -344,11 +364,11 @@ mod tests {
     #[test]
     fn units_are_made_readable() {
         assert_eq!(readable("1"), "");
-        assert_eq!(readable("mass/length**3"), "mass / length^{3}");
-        assert_eq!(readable("cm**-3"), "cm^{-3}");
-        assert_eq!(
-            readable("mass/(length*time**2)"),
-            "mass / (length time^{2})"
-        );
+        assert_eq!(readable("mass/length**3"), "mass/length^{3}");
+        assert_eq!(readable("cm**-3"), "cm^{−3}");
+        assert_eq!(readable("g/cm3"), "g/cm^{3}");
+        assert_eq!(readable("km2/s2"), "km^{2}/s^{2}");
+        assert_eq!(readable("1/cm3"), "1/cm^{3}");
+        assert_eq!(readable("mass/(length*time**2)"), "mass/(length time^{2})");
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{PlotError, Result};
 use crate::raster::Raster;
 use crate::ticks::{Tick, ticks};
 use crate::view::PlotView;
-use crate::{Axis, Scale, particles};
+use crate::{Scale, particles};
 use ab_glyph::FontRef;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -148,8 +148,9 @@ impl FigureLayout {
         let bottom = self.top + rows;
         let (tick, label) = (self.style(22.0), self.style(26.0));
         let count = self.count(columns, 110.0, 6);
-        for mark in ticks(view.left[0], view.right[0], Scale::Linear, count) {
-            let x = self.left as f64 + (mark.value - view.left[0]) * view.scale()[0];
+        let [first, last] = view.range(0);
+        for mark in ticks(first, last, Scale::Linear, count) {
+            let x = self.left as f64 + (mark.value - first) / (last - first) * columns as f64;
             let column = x.round() as i64 - self.line / 2;
             self.mark(canvas, column, bottom, TextDirection::Up);
             let at = [x as f32, bottom as f32 + 30.0 * self.unit];
@@ -157,8 +158,8 @@ impl FigureLayout {
         }
         let x = self.left as f32 + 0.5 * columns as f32;
         let at = [x, bottom as f32 + 68.0 * self.unit];
-        let name = Axis::name(view.plane[0]);
-        canvas.text(name, at, &label, Anchor::Middle, TextDirection::Right);
+        let name = view.axis_label(0);
+        canvas.text(&name, at, &label, Anchor::Middle, TextDirection::Right);
     }
 
     /// Draws ticks and label to the left of the picture.
@@ -167,8 +168,9 @@ impl FigureLayout {
         let (tick, label) = (self.style(22.0), self.style(26.0));
         let count = self.count(rows, 90.0, 6);
         let mut widest = 0f32;
-        for mark in ticks(view.left[1], view.right[1], Scale::Linear, count) {
-            let y = (self.top + rows) as f64 - (mark.value - view.left[1]) * view.scale()[1];
+        let [first, last] = view.range(1);
+        for mark in ticks(first, last, Scale::Linear, count) {
+            let y = (self.top + rows) as f64 - (mark.value - first) / (last - first) * rows as f64;
             let row = y.round() as i64 - self.line / 2;
             self.mark(canvas, self.left - self.line, row, TextDirection::Right);
             let x = self.left as f32 - 14.0 * self.unit;
@@ -178,8 +180,8 @@ impl FigureLayout {
         }
         let x = self.left as f32 - 30.0 * self.unit - widest;
         let at = [x.max(24.0 * self.unit), self.top as f32 + 0.5 * rows as f32];
-        let name = Axis::name(view.plane[1]);
-        canvas.text(name, at, &label, Anchor::Middle, TextDirection::Up);
+        let name = view.axis_label(1);
+        canvas.text(&name, at, &label, Anchor::Middle, TextDirection::Up);
     }
 
     /// Draws a tick outside the frame: downwards for the horizontal axis (`Up`), to the left for the vertical one.

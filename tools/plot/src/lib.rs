@@ -22,9 +22,10 @@ pub use options::{Axis, PlotKind, PlotOptions, Scale};
 
 use canvas::Canvas;
 use colour::Palette;
-use field::PlotField;
 pub use field::{CustomField, FieldFunction};
+use field::{PlotField, readable};
 use figure::{FigureLayout, Texts};
+use nestar_deck::{CodeUnits, ShownUnit};
 use nestar_snapshot::Snapshot;
 use particles::PlottedSpecies;
 use view::PlotView;
@@ -69,9 +70,13 @@ pub fn plot_with(
         options,
         layout.inner_width(options.width_px as usize),
     )?;
-    let raster = raster::draw(snapshot, &field, options, &view)?;
+    let mut raster = raster::draw(snapshot, &field, options, &view)?;
+    let unit = shown_unit(snapshot, &field, options, &raster.values);
+    for value in &mut raster.values {
+        *value *= unit.factor;
+    }
     let palette = Palette::new(options, &raster.values, field.signed, field.is_level())?;
-    let texts = texts(snapshot, &field, options, &view);
+    let texts = texts(snapshot, &field, options, &view, &unit);
     let mut canvas = layout.compose(&view, &raster, &palette, &texts, options.outlines);
     for (number, path) in &species {
         let dot = layout.dot(*number, options.dot_px);
@@ -87,35 +92,113 @@ pub fn plot_with(
     encode(&canvas)
 }
 
+/// Returns the code units of a snapshot.
+#[must_use]
+pub fn code_units(snapshot: &Snapshot) -> CodeUnits {
+    let units = &snapshot.attributes().units;
+    CodeUnits {
+        length_cgs: units.length_cgs,
+        mass_cgs: units.mass_cgs,
+        time_cgs: units.time_cgs,
+        name: units.name.clone(),
+    }
+}
+
+/// Returns the unit of the colours of these values.
+fn shown_unit(
+    snapshot: &Snapshot,
+    field: &PlotField,
+    options: &PlotOptions,
+    values: &[f64],
+) -> ShownUnit {
+    let units = match options.kind {
+        PlotKind::Projection => field.units_along(),
+        _ => field.units.clone(),
+    };
+    let finite = values.iter().filter(|value| value.is_finite());
+    let largest = finite.fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    code_units(snapshot).shown(&units, options.units, largest)
+}
+
 /// Returns the texts around the picture.
-fn texts(snapshot: &Snapshot, field: &PlotField, options: &PlotOptions, view: &PlotView) -> Texts {
+fn texts(
+    snapshot: &Snapshot,
+    field: &PlotField,
+    options: &PlotOptions,
+    view: &PlotView,
+    unit: &ShownUnit,
+) -> Texts {
     let axis = Axis::name(options.axis.index());
     let name = field.label();
-    let (what, unit) = match options.kind {
-        PlotKind::Slice(_) => (name, field.unit.clone()),
-        PlotKind::Projection => (format!("∫ {name} d{axis}"), field.unit_along()),
-        PlotKind::Maximum => (
-            format!("maximum of {name} along {axis}"),
-            field.unit.clone(),
-        ),
+    let what = match options.kind {
+        PlotKind::Slice(_) => name,
+        PlotKind::Projection => format!("∫ {name} d{axis}"),
+        PlotKind::Maximum => format!("Maximum of {} along {axis}", lower(&name)),
     };
-    let position = view
-        .at
-        .map_or(String::new(), |at| format!(", {axis} = {}", rounded(at)));
+    let length = view.length_name();
+    let position = view.at.map_or(String::new(), |at| {
+        let at = rounded(at * view.length.factor);
+        format!(", {axis} = {at}{}", spaced(&length))
+    });
     let title = options
         .title
         .clone()
         .unwrap_or_else(|| format!("{what}{position}"));
-    let bar = if unit.is_empty() {
-        what
-    } else {
-        format!("{what}  [{unit}]")
-    };
+    let time = time_unit(snapshot, options);
+    let bar = labelled(&what, &readable(&unit.name));
     Texts {
         title,
-        time: format!("t = {}", rounded(snapshot.attributes().time)),
+        time: format!(
+            "t = {}{}",
+            rounded(snapshot.attributes().time * time.factor),
+            spaced(&without_code(&time.name))
+        ),
         bar,
     }
+}
+
+/// Returns the unit of times; that of the end of the run, so that all pictures of a run have the same.
+fn time_unit(snapshot: &Snapshot, options: &PlotOptions) -> ShownUnit {
+    let attributes = snapshot.attributes();
+    let deck: Option<toml::Table> = attributes.config.parse().ok();
+    let end = deck
+        .as_ref()
+        .and_then(|deck| deck.get("time")?.get("end")?.as_float());
+    let typical = end.unwrap_or(attributes.time);
+    code_units(snapshot).shown("time", options.units, typical)
+}
+
+/// Returns a unit for display; empty for code units, which axes do not show.
+fn without_code(name: &str) -> String {
+    match name {
+        "length" | "time" => String::new(),
+        name => readable(name),
+    }
+}
+
+/// Returns a unit with a blank before it.
+fn spaced(unit: &str) -> String {
+    match unit {
+        "" => String::new(),
+        unit => format!(" {unit}"),
+    }
+}
+
+/// Returns a label with its unit in brackets.
+fn labelled(what: &str, unit: &str) -> String {
+    match unit {
+        "" => what.into(),
+        unit => format!("{what} [{unit}]"),
+    }
+}
+
+/// Returns a label with a small first letter, unless it is an abbreviation.
+fn lower(label: &str) -> String {
+    let mut letters = label.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_lowercase().to_string());
+    format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
 /// Formats a number with at most four significant digits.

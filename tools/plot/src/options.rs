@@ -1,6 +1,7 @@
 //! Options of plots.
 
 use crate::PlotError;
+use nestar_deck::UnitSystem;
 use std::str::FromStr;
 
 /// A coordinate axis; plots look along it.
@@ -86,9 +87,11 @@ pub struct PlotOptions {
     pub kind: PlotKind,
     /// Linear or logarithmic colours.
     pub scale: Scale,
-    /// Value of the first colour; `None`: the minimum in the picture.
+    /// Units of numbers in the picture, if the run has units.
+    pub units: UnitSystem,
+    /// Value of the first colour in these units; `None`: the minimum in the picture.
     pub min: Option<f64>,
-    /// Value of the last colour; `None`: the maximum in the picture.
+    /// Value of the last colour in these units; `None`: the maximum in the picture.
     pub max: Option<f64>,
     /// Finest level to draw.
     pub max_level: Option<u8>,
@@ -116,6 +119,7 @@ impl Default for PlotOptions {
             axis: Axis::Z,
             kind: PlotKind::Slice(None),
             scale: Scale::Linear,
+            units: UnitSystem::default(),
             min: None,
             max: None,
             max_level: None,

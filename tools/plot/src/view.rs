@@ -1,7 +1,8 @@
 //! Region of space in a picture, and its pixels.
 
 use crate::error::{PlotError, Result};
-use crate::{Axis, PlotKind, PlotOptions};
+use crate::{Axis, PlotKind, PlotOptions, code_units, labelled, without_code};
+use nestar_deck::ShownUnit;
 use nestar_snapshot::{LevelHeader, Snapshot};
 use std::ops::Range;
 
@@ -21,6 +22,8 @@ pub(crate) struct PlotView {
     pub at: Option<f64>,
     /// Range along the line of sight of the particles in the picture.
     pub slab: Range<f64>,
+    /// Unit of lengths.
+    pub length: ShownUnit,
 }
 
 impl PlotView {
@@ -61,7 +64,23 @@ impl PlotView {
             ],
             at,
             slab,
+            length: code_units(snapshot).shown("length", options.units, extent[0].max(extent[1])),
         })
+    }
+
+    /// Returns the name of the unit of lengths; empty for code units.
+    pub fn length_name(&self) -> String {
+        without_code(&self.length.name)
+    }
+
+    /// Returns the label of the axis to the right (0) or upwards (1).
+    pub fn axis_label(&self, which: usize) -> String {
+        labelled(Axis::name(self.plane[which]), &self.length_name())
+    }
+
+    /// Returns the range of an axis in the unit of lengths.
+    pub fn range(&self, which: usize) -> [f64; 2] {
+        [self.left[which], self.right[which]].map(|x| x * self.length.factor)
     }
 
     /// Returns the number of pixels per code length along the two axes.

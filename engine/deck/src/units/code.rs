@@ -1,7 +1,8 @@
 //! Code units: the table `[units]`, and length, mass and time derived from three given units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
-use super::{NEWTON, WORDS, Word, kind, quantity};
+use super::{NEWTON, WORDS, Word, dimension_of_key, kind, quantity};
+use crate::constants::split_number;
 use crate::formula::Dimension;
 use nestar_deck_macro::deck;
 use nestar_device::math::pow;
@@ -258,15 +259,40 @@ impl CodeUnits {
         WORDS.iter().map(powers).collect()
     }
 
-    /// Reads a unit such as `km/s`: its size in code units and its dimension.
+    /// Reads a unit such as `km/s`.
     ///
     /// # Errors
     /// The text is not a unit.
-    pub(crate) fn read(&self, text: &str) -> Result<(f64, Dimension), String> {
+    pub(crate) fn read(&self, text: &str) -> Result<MeasuringUnit, String> {
         let found = quantity(text)?;
-        let dimension = found.dimension.unwrap_or_default();
-        let size = found.cgs / factor(self.sizes(), dimension);
-        Ok((size, Dimension::Powers(dimension.into())))
+        let powers = found.dimension.unwrap_or_default();
+        let size = found.cgs / factor(self.sizes(), powers);
+        let dimension = Dimension::Powers(powers.into());
+        Ok(MeasuringUnit::of(size, dimension))
+    }
+
+    /// Reads a number of the unit `units`, such as `length`: a number in code units, or one with a unit (`2 kpc`).
+    ///
+    /// # Errors
+    /// The text is no number; its unit has another dimension.
+    pub fn number(&self, text: &str, units: &str) -> Result<f64, String> {
+        if let Ok(value) = text.trim().parse() {
+            return Ok(value);
+        }
+        let (value, unit) = split_number(text.trim())
+            .ok_or_else(|| format!("{text:?} is no number, and no number with a unit"))?;
+        if self.is_dimensionless() {
+            return Err(format!("{text:?}: the run has no units"));
+        }
+        let unit = self.read(unit)?;
+        match dimension_of_key(units) {
+            Some(wanted) if wanted != unit.dimension => Err(format!(
+                "must be {}, but {text:?} is {}",
+                wanted.shown(),
+                unit.dimension.shown()
+            )),
+            _ => Ok(unit.in_code_units(value)),
+        }
     }
 
     /// Returns the units as a deck table.
@@ -280,6 +306,38 @@ impl CodeUnits {
         table.extend(sizes.map(|(key, size)| (key.into(), size.into())));
         table.insert("name".into(), self.name.clone().into());
         table
+    }
+}
+
+/// A unit such as `km/s` of a number in a deck.
+pub(crate) struct MeasuringUnit {
+    /// Size in code units, as a quotient of two numbers.
+    size: [f64; 2],
+    pub dimension: Dimension,
+}
+
+impl MeasuringUnit {
+    /// Returns the unit with this size in code units. A size that is an integer, or one over an integer, up to round-off is exactly that:
+    /// `"5 km/s"` is 5 if the unit of velocity is 1 km/s.
+    fn of(size: f64, dimension: Dimension) -> Self {
+        /// Relative round-off of a size, which results from up to 27 factors.
+        const ROUND_OFF: f64 = 1e-14;
+        let whole = |x: f64| {
+            let near = x.round();
+            (near >= 1.0 && (x / near - 1.0).abs() < ROUND_OFF).then_some(near)
+        };
+        let size = match (whole(size), whole(1.0 / size)) {
+            (Some(size), _) => [size, 1.0],
+            (None, Some(part)) => [1.0, part],
+            (None, None) => [size, 1.0],
+        };
+        Self { size, dimension }
+    }
+
+    /// Converts a number in this unit to code units.
+    pub fn in_code_units(&self, value: f64) -> f64 {
+        let [above, below] = self.size;
+        value * above / below
     }
 }
 

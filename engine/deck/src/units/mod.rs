@@ -3,11 +3,14 @@
 //! This is the only folder of the engine with names of physical quantities; they are only used as units.
 
 mod code;
+mod shown;
 
 use crate::error::nearest;
 use crate::formula::{Dimension, NamedTerm, dimension_of};
 use cgs::*;
+pub(crate) use code::MeasuringUnit;
 pub use code::{CodeUnits, Size, UnitsConfig};
+pub use shown::{ShownUnit, UnitSystem};
 
 /// Name of the table in decks.
 pub(crate) const UNITS: &str = "units";

@@ -376,3 +376,77 @@ fn numbers_with_units_need_a_table_of_units() {
         "{found}"
     );
 }
+
+#[test]
+fn a_unit_that_the_deck_derives_is_exact() {
+    for (units, table) in [
+        (
+            "length = \"kpc\"\nmass = \"1e10 Msun\"\nvelocity = \"km/s\"",
+            "speed = \"217 km/s\"",
+        ),
+        (
+            "length = \"pc\"\nvelocity = \"100 km/s\"\ngravity = 1",
+            "speed = \"21700 km/s\"",
+        ),
+        (
+            "density = \"mH/cm3\"\nmass = \"Msun\"\nvelocity = \"0.1 km/s\"",
+            "speed = \"21.7 km/s\"\ndensity = \"0.3 mH/cm3\"",
+        ),
+    ] {
+        let text = format!("[units]\n{units}\n[part]\n{table}\n");
+        let mut deck = Deck::parse("d.toml", &text).expect("a deck");
+        let found: Dimensional = deck.table("part").unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(found.speed, Some(217.0), "{units}");
+        assert!(found.density == 0.0 || found.density == 0.3, "{found:?}");
+    }
+}
+
+/// A gas with formulas.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+struct Gas {
+    #[schemars(extend("unit" = "mass/length**3"))]
+    density: Option<String>,
+    #[schemars(extend("unit" = "K"))]
+    temperature: String,
+}
+
+#[test]
+fn constant_formulas_have_the_dimension_of_their_key() {
+    let gas = |table: &str| {
+        let text =
+            format!("[units]\n{ASTRONOMICAL}\n[constants]\nr0 = \"3 kpc\"\n[part]\n{table}\n");
+        let mut deck = Deck::parse("d.toml", &text).map_err(|e| e.to_string())?;
+        deck.table::<Gas>("part").map_err(|e| e.to_string())
+    };
+    for right in [
+        "density = \"1e-24 g/cm3\"\ntemperature = \"1e4 K\"",
+        "density = \"0.1*mH/cm3\"\ntemperature = \"1e4\"",
+        // a formula of variables may be in code units
+        "density = \"if(x < r0, 1, 0.1*mH/cm3) + sqrt(x^2 + 1)\"",
+        // the key is compiled, and its errors found, elsewhere
+        "density = \"kcp\"",
+    ] {
+        gas(right).unwrap_or_else(|e| panic!("{right}: {e}"));
+    }
+    for (wrong, why) in [
+        (
+            "density = \"2*r0\"",
+            "`part.density` must be a density, but the text \"2*r0\" is a length",
+        ),
+        (
+            "density = \"1e-24 g\"",
+            "`part.density` must be a density, but the text \"1e-24 g\" is a mass",
+        ),
+        (
+            "temperature = \"1e4*k_B\"",
+            "`part.temperature` must be a number in K",
+        ),
+    ] {
+        let found = gas(wrong).expect_err(wrong);
+        assert!(
+            found.starts_with("d.toml:") && found.contains(why),
+            "{found}"
+        );
+    }
+}

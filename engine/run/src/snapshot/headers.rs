@@ -5,7 +5,7 @@
 use crate::diagnostics::Diagnostics;
 use crate::restart_state::state;
 use crate::snapshot::PatchOffsets;
-use nestar_deck::{CodeUnits, Formula};
+use nestar_deck::CodeUnits;
 use nestar_engine_data::level::geometry;
 use nestar_engine_data::{
     Component, DerivedField, DerivedFields, FieldSpec, ParticleColumn, Precision, StoreRef,
@@ -72,13 +72,14 @@ fn cell_header(
     let [length, mass, time] = component.dimension;
     let factor =
         units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
-    let Component {
-        name,
-        units,
-        long_name,
-        ..
-    } = component;
-    store::FieldHeader::cells(name, data_type, units, factor, long_name)
+    let header = store::FieldHeader::cells(
+        &component.name,
+        data_type,
+        &component.units,
+        factor,
+        &component.long_name,
+    );
+    header.in_cgs(&units.cgs_units(&component.units))
 }
 
 /// Returns the header of a particle array.
@@ -89,24 +90,6 @@ pub(crate) fn particle_header(units: &CodeUnits, column: &ParticleColumn) -> sto
         shape: along.map(|(_, length)| length as u64).collect(),
         ..cell_header(units, &column.what, column.data_type)
     }
-}
-
-/// Returns the cgs value of a unit. Words other than length, mass and time count as 1, and so does a text
-/// that is no product.
-fn factor(units: &str, code: &CodeUnits) -> f64 {
-    let sizes = [
-        ("length", code.length_cgs),
-        ("mass", code.mass_cgs),
-        ("time", code.time_cgs),
-    ];
-    let words = units.split(|c: char| !c.is_ascii_alphabetic());
-    let others =
-        words.filter(|word| !word.is_empty() && sizes.iter().all(|(name, _)| name != word));
-    let all: Vec<(&str, f64)> = others.map(|word| (word, 1.0)).chain(sizes).collect();
-    let (names, values): (Vec<&str>, Vec<f64>) = all.into_iter().unzip();
-    let product = Formula::parse(&units.replace("**", "^"), &names);
-    let factor = product.map_or(1.0, |product| product.eval(&values));
-    if factor.is_finite() { factor } else { 1.0 }
 }
 
 /// Returns the header of a derived field.
@@ -121,8 +104,9 @@ fn derived_header(
         long_name,
         ..
     } = derived;
-    let factor = factor(units, code);
-    store::FieldHeader::cells(name, data_type, units, factor, long_name).derived()
+    let factor = code.cgs_factor(units);
+    let header = store::FieldHeader::cells(name, data_type, units, factor, long_name);
+    header.in_cgs(&code.cgs_units(units)).derived()
 }
 
 /// Returns the levels of a snapshot of the present state.

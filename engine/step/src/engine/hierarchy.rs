@@ -179,12 +179,64 @@ pub(super) fn check_domain(deck: &Deck, config: &DomainConfig) -> Result<Domain,
                 .into());
         }
     }
-    Ok(Domain {
+    let domain = Domain {
         root,
         left_edge: config.left_edge,
         right_edge: config.right_edge,
         periodic: periodic_axes(deck, config)?,
-    })
+    };
+    check_widths(deck, domain.cell_width(0))?;
+    Ok(domain)
+}
+
+/// Checks that volumes of cells, their inverses and ratios of their widths are in the range of numbers.
+fn check_widths(deck: &Deck, widths: [f64; 3]) -> Result<(), Error> {
+    const RANGE: [f64; 2] = [1e-100, 1e100];
+    const MAX_RATIO: f64 = 1e6;
+    let refuse = |axis: usize, why: String| {
+        let message = format!(
+            "cells are {:?} wide along {}, {why}",
+            widths[axis],
+            ["x", "y", "z"][axis]
+        );
+        let path = format!("domain.right_edge[{axis}]");
+        Err(deck.error_at(&path, message).into())
+    };
+    let narrowest = widths.into_iter().fold(f64::INFINITY, f64::min);
+    for (axis, width) in widths.into_iter().enumerate() {
+        if !(RANGE[0]..=RANGE[1]).contains(&width) {
+            return refuse(
+                axis,
+                format!("but must be between {:e} and {:e}", RANGE[0], RANGE[1]),
+            );
+        }
+        if width > MAX_RATIO * narrowest {
+            let why = format!(
+                "more than {MAX_RATIO:e} times as wide as along another axis ({narrowest:?}): change domain.cells or the edges"
+            );
+            return refuse(axis, why);
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the centres of the narrowest cells are different numbers.
+fn check_positions(deck: &Deck, domain: &Domain, max_level: usize) -> Result<(), Error> {
+    /// Smallest width of a cell relative to its coordinates, 2^-45: 128 different positions in a cell.
+    const RESOLUTION: f64 = 1.0 / 35_184_372_088_832.0;
+    for (axis, width) in domain.cell_width(max_level).into_iter().enumerate() {
+        let far = domain.left_edge[axis]
+            .abs()
+            .max(domain.right_edge[axis].abs());
+        if width < RESOLUTION * far {
+            let message = format!(
+                "cells of level {max_level} are {width:e} wide, too little for coordinates of {far:e}: move the origin into the domain"
+            );
+            let path = format!("domain.left_edge[{axis}]");
+            return Err(deck.error_at(&path, message).into());
+        }
+    }
+    Ok(())
 }
 
 /// Returns the axes that are periodic.
@@ -224,5 +276,5 @@ pub(super) fn check_mesh(deck: &Deck, domain: &Domain, max_level: usize) -> Resu
         let message = format!("{patches} root patches are more than one process can count");
         return Err(deck.error_at("domain.cells", message).into());
     }
-    Ok(())
+    check_positions(deck, domain, max_level)
 }

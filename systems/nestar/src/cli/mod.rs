@@ -78,7 +78,7 @@ enum Command {
     /// Print the order of systems in a step
     Order(DeckArgs),
     /// Describe a snapshot: time, levels, minima, maxima and totals of its fields
-    Info(snapshot::SnapshotArgs),
+    Info(snapshot::InfoArgs),
     /// Print a hash of the content of snapshots; equal hashes mean bitwise identical content
     Digest(snapshot::SnapshotsArgs),
     /// Print a JSON schema of decks, for completion in editors

@@ -1,6 +1,6 @@
 //! `nestar plot`.
 
-use super::snapshot::{SnapshotArgs, open};
+use super::snapshot::{SnapshotArgs, UnitsArgs, open};
 use super::{CommandError, FAILED, INVALID_INPUT, print};
 use clap::Args;
 use nestar::engine::data::{DerivedFields, Stores};
@@ -27,9 +27,9 @@ pub struct PlotArgs {
     /// Line of sight: x, y or z
     #[arg(long, default_value = "z")]
     axis: Axis,
-    /// Position of the slice along the axis, in code length; default: the middle of the domain
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    slice: Option<f64>,
+    /// Position of the slice along the axis, in code length or with a unit ("2 kpc"); default: the middle of the domain
+    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    slice: Option<String>,
     /// Plot the integral along the axis
     #[arg(long, conflicts_with = "slice")]
     projection: bool,
@@ -42,7 +42,9 @@ pub struct PlotArgs {
     /// Linear colour scale (default)
     #[arg(long, conflicts_with = "log")]
     linear: bool,
-    /// Value of the first colour; default: the minimum of the plot
+    #[command(flatten)]
+    units: UnitsArgs,
+    /// Value of the first colour, in the unit of the plot; default: the minimum of the plot
     #[arg(
         long = "min-value",
         alias = "min",
@@ -50,7 +52,7 @@ pub struct PlotArgs {
         allow_negative_numbers = true
     )]
     min: Option<f64>,
-    /// Value of the last colour; default: the maximum of the plot
+    /// Value of the last colour, in the unit of the plot; default: the maximum of the plot
     #[arg(long, value_name = "V", allow_negative_numbers = true)]
     max_value: Option<f64>,
     /// Finest level to plot
@@ -62,9 +64,9 @@ pub struct PlotArgs {
     /// Draw particles of these species as dots; `all` for all species
     #[arg(long, value_name = "SPECIES", value_delimiter = ',')]
     particles: Vec<String>,
-    /// Thickness of a slice of particles, in code length; default: a cell of the finest level
+    /// Thickness of a slice of particles, in code length or with a unit; default: a cell of the finest level
     #[arg(long, value_name = "LENGTH", conflicts_with_all = ["projection", "max"])]
-    depth: Option<f64>,
+    depth: Option<String>,
     /// Diameter of particle dots in pixels; default: 1/400 of the width
     #[arg(long, value_name = "PX", requires = "particles")]
     dot: Option<f32>,
@@ -83,17 +85,25 @@ pub struct PlotArgs {
 }
 
 impl PlotArgs {
-    fn options(&self) -> PlotOptions {
+    /// Returns the options of a plot of a snapshot in these code units.
+    fn options(&self, code: &CodeUnits) -> Result<PlotOptions, CommandError> {
+        let length = |option: &str, text: &Option<String>| {
+            let number = text.as_ref().map(|text| code.number(text, "length"));
+            number
+                .transpose()
+                .map_err(|why| CommandError::new(INVALID_INPUT, format!("{option}: {why}")))
+        };
         let kind = match (self.projection, self.max) {
             (true, _) => PlotKind::Projection,
             (_, true) => PlotKind::Maximum,
-            _ => PlotKind::Slice(self.slice),
+            _ => PlotKind::Slice(length("--slice", &self.slice)?),
         };
-        PlotOptions {
+        Ok(PlotOptions {
             field: self.field.clone(),
             axis: self.axis,
             kind,
             scale: if self.log { Scale::Log } else { Scale::Linear },
+            units: self.units.units,
             min: self.min,
             max: self.max_value,
             max_level: self.level,
@@ -101,10 +111,10 @@ impl PlotArgs {
             colour_map: self.colour_map.clone(),
             outlines: self.outlines,
             particles: self.particles.clone(),
-            depth: self.depth,
+            depth: length("--depth", &self.depth)?,
             dot_px: self.dot,
             title: self.title.clone(),
-        }
+        })
     }
 }
 
@@ -136,12 +146,7 @@ fn derived_here(app: &App, snapshot: &Snapshot) -> Result<Vec<CustomField>, Erro
 /// Returns temperature and number density of the gas, if the snapshot has units.
 fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     let attributes = snapshot.attributes();
-    let units = CodeUnits {
-        length_cgs: attributes.units.length_cgs,
-        mass_cgs: attributes.units.mass_cgs,
-        time_cgs: attributes.units.time_cgs,
-        name: attributes.units.name.clone(),
-    };
+    let units = nestar_plot::code_units(snapshot);
     let fact = |name: &str| attributes.facts.get(name).copied();
     let (Some(units), Some(gamma)) = (units.if_dimensional(), fact("gamma")) else {
         return Vec::new();
@@ -182,13 +187,14 @@ const GAS: [&str; GAS_COMPONENTS] = [
 /// Writes a plot and prints its path.
 pub fn plot(app: &App, arguments: &PlotArgs) -> Result<(), CommandError> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
+    let options = arguments.options(&nestar_plot::code_units(&snapshot))?;
     let (mut own, why) = match derived_here(app, &snapshot) {
         Ok(own) => (own, None),
         Err(error) => (Vec::new(), Some(error)),
     };
     // the first field of a name is used: that of the program
     own.extend(with_units(&snapshot));
-    let bytes = nestar_plot::plot_with(&snapshot, &arguments.options(), &own);
+    let bytes = nestar_plot::plot_with(&snapshot, &options, &own);
     let bytes = bytes.map_err(|error| match (&error, why) {
         (PlotError::UnknownField { .. }, Some(why)) => CommandError::new(
             INVALID_INPUT,

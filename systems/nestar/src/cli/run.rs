@@ -1,6 +1,7 @@
 //! `nestar run`.
 
 use super::ranks::{self, RanksArgs};
+use super::snapshot::UnitsArgs;
 use super::{CommandError, DeckArgs, FAILED, INTERRUPTED, memory};
 use clap::Args;
 use nestar::engine::Error;
@@ -45,6 +46,8 @@ pub struct RunArgs {
     /// Print only errors; the log is still written
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    units: UnitsArgs,
     /// Log file; default: run.log in the run's directory
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -116,6 +119,7 @@ pub fn run(
         quiet: arguments.quiet || !is_first,
         log: is_first.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
         max_steps: settings.time.max_steps,
+        time: (settings.units).shown("time", arguments.units.units, settings.time.end),
     });
     let head = sim.with(|sim| {
         if is_first {

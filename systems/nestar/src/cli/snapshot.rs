@@ -2,7 +2,8 @@
 
 use super::{CommandError, INVALID_INPUT, print};
 use clap::Args;
-use nestar::snapshot::{self, Snapshot};
+use nestar::snapshot::{self, Snapshot, SummaryUnit};
+use nestar_deck::UnitSystem;
 use std::path::{Path, PathBuf};
 
 /// Argument for one snapshot.
@@ -34,9 +35,35 @@ pub fn open(path: &Path) -> Result<Snapshot, CommandError> {
     }
 }
 
+/// Argument for the units of numbers.
+#[derive(Args)]
+pub struct UnitsArgs {
+    /// Units of numbers, if the run has units: astronomical (kpc, Msun, Myr, km/s), cgs or code
+    #[arg(long, value_name = "SYSTEM", default_value = "astronomical")]
+    pub units: UnitSystem,
+}
+
+/// Arguments of `nestar info`.
+#[derive(Args)]
+pub struct InfoArgs {
+    #[command(flatten)]
+    snapshot: SnapshotArgs,
+    #[command(flatten)]
+    units: UnitsArgs,
+}
+
 /// Describes a snapshot.
-pub fn info(arguments: &SnapshotArgs) -> Result<(), CommandError> {
-    print(&snapshot::summary(&open(&arguments.snapshot)?)?)
+pub fn info(arguments: &InfoArgs) -> Result<(), CommandError> {
+    let snapshot = open(&arguments.snapshot.snapshot)?;
+    let code = nestar_plot::code_units(&snapshot);
+    let unit = |units: &str, typical: f64| {
+        let shown = code.shown(units, arguments.units.units, typical);
+        SummaryUnit {
+            name: shown.name,
+            factor: shown.factor,
+        }
+    };
+    print(&snapshot::summary_in(&snapshot, &unit)?)
 }
 
 /// Prints one line per snapshot: its digest and its path.

@@ -11,6 +11,7 @@ mod refusals;
 mod replay;
 mod runs;
 mod scaling;
+mod units;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
