@@ -12,6 +12,7 @@
 pub mod acceleration;
 pub mod chemistry;
 pub mod cooling;
+pub mod deck_columns;
 pub mod declare;
 pub mod external;
 pub mod fields;
@@ -104,6 +105,7 @@ impl DefaultPlugins {
             BuiltInPlugin::new(particles::Particles)
                 .table::<particles::ParticlesConfig>("particles"),
             spheres,
+            BuiltInPlugin::new(deck_columns::DeckColumns),
         ])
     }
 }

@@ -222,7 +222,7 @@ pub trait Register {
 }
 
 /// Returns all fields of a list but the first, in a world in which they exist.
-fn others_of<F: FunctionFields>(world: &World) -> InputList<'_> {
+pub(crate) fn others_of<F: FunctionFields>(world: &World) -> InputList<'_> {
     let others = F::Others::of(world);
     others.unwrap_or_else(|field| panic!("no plugin registers the field `{field}`"))
 }

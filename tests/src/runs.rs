@@ -173,6 +173,7 @@ pub fn quietly_into(directory: &Path, resume: bool) -> RunOptions {
         output: Some(directory.to_path_buf()),
         resume,
         stop: Arc::new(AtomicBool::new(false)),
+        snapshot: Arc::default(),
         observer: Box::new(Silent),
         build: nestar::App::default().build_info(),
     }

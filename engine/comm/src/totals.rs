@@ -189,6 +189,30 @@ struct DiagnosticColumn {
 pub struct DiagnosticColumns(Vec<DiagnosticColumn>);
 
 impl DiagnosticColumns {
+    /// First columns of every run.
+    pub const FIRST: [&'static str; 4] = ["step", "time", "dt", "limiter"];
+    /// Columns of the counters of every run.
+    pub const COUNTERS: [&'static str; 8] = [
+        "cell_updates_per_second",
+        "memory_bytes",
+        "first_order_cells",
+        "retried_steps",
+        "repaired_averages",
+        "repaired_corrections",
+        "capped_patches",
+        "imbalance",
+    ];
+    /// Beginnings of the names of other columns: patches of levels, totals with their drifts, and times.
+    const PREFIXES: [&'static str; 4] = ["patches_", "total_", "drift_", "seconds_"];
+
+    /// Returns `true` if there is a column of this name, or if every run may have one.
+    #[must_use]
+    pub fn is_taken(&self, name: &str) -> bool {
+        let mut names = self.names().chain(Self::FIRST).chain(Self::COUNTERS);
+        names.any(|other| other == name)
+            || Self::PREFIXES.iter().any(|begin| name.starts_with(begin))
+    }
+
     /// Adds a column: the function `M` of field `F` and `inputs`, reduced over all leaf cells.
     pub fn add<F: Field, M: CellValue>(
         world: &mut World,
@@ -202,7 +226,8 @@ impl DiagnosticColumns {
         let mut fields = world.resource_mut::<Stores>();
         fields.reads(F::NAME, M::REACH);
         let values = move |world: &mut World| {
-            of_all_levels::<F, M>(world, &inputs, reduce, &parameters).map(|value| vec![value])
+            let value = inputs.reduce::<F, M>(world, reduce, &parameters);
+            value.map(|value| vec![value])
         };
         world.resource_mut::<Self>().0.push(DiagnosticColumn {
             names: vec![name.into()],
@@ -263,41 +288,47 @@ impl DiagnosticColumns {
     }
 }
 
-fn of_all_levels<F: Field, M: CellValue>(
-    world: &World,
-    inputs: &ColumnInputs,
-    reduce: Reduce,
-    parameters: &M::Parameters,
-) -> Result<f64, RanksError> {
-    let pool = Pool::<F>::of(world);
-    let components = inputs.components;
-    let inputs = (inputs.others)(world).with_numbers(inputs.numbers.as_deref());
-    let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
-    let (mut sum, mut key) = (0.0, order_key(f64::NEG_INFINITY));
-    for level in 0..=topology.finest() {
-        let view = LevelView {
-            components,
-            topology,
-            clock: clock_of(world, level),
-            tables: world.get_resource::<DeviceTopology>(),
-        };
-        if reduce == Reduce::Integral {
-            let sums = pool.patch_sums::<M>(&view, inputs, parameters)?;
-            sum += topology.domain.cell_volume(level) * pairwise_sum(&sums, ranks)?;
-        } else {
-            let negate = reduce == Reduce::Smallest;
-            key = key.max(pool.largest_key::<M>(&view, inputs, negate, parameters)?);
+impl ColumnInputs {
+    /// Reduces the function `M` of field `F` and these inputs over all leaf cells. Collective.
+    ///
+    /// # Errors
+    /// The device or another rank has failed.
+    pub fn reduce<F: Field, M: CellValue>(
+        &self,
+        world: &World,
+        reduce: Reduce,
+        parameters: &M::Parameters,
+    ) -> Result<f64, RanksError> {
+        let pool = Pool::<F>::of(world);
+        let components = self.components;
+        let inputs = (self.others)(world).with_numbers(self.numbers.as_deref());
+        let (topology, ranks) = (world.resource::<Topology>(), world.resource::<Ranks>());
+        let (mut sum, mut key) = (0.0, order_key(f64::NEG_INFINITY));
+        for level in 0..=topology.finest() {
+            let view = LevelView {
+                components,
+                topology,
+                clock: clock_of(world, level),
+                tables: world.get_resource::<DeviceTopology>(),
+            };
+            if reduce == Reduce::Integral {
+                let sums = pool.patch_sums::<M>(&view, inputs, parameters)?;
+                sum += topology.domain.cell_volume(level) * pairwise_sum(&sums, ranks)?;
+            } else {
+                let negate = reduce == Reduce::Smallest;
+                key = key.max(pool.largest_key::<M>(&view, inputs, negate, parameters)?);
+            }
         }
+        if reduce == Reduce::Integral {
+            return Ok(sum);
+        }
+        let value = value_of_key(ranks.max(key)?);
+        Ok(if reduce == Reduce::Smallest {
+            -value
+        } else {
+            value
+        })
     }
-    if reduce == Reduce::Integral {
-        return Ok(sum);
-    }
-    let value = value_of_key(ranks.max(key)?);
-    Ok(if reduce == Reduce::Smallest {
-        -value
-    } else {
-        value
-    })
 }
 
 /// Returns the clock of a level between two steps.

@@ -52,6 +52,9 @@ struct Claim {
     resolved: toml::Table,
 }
 
+/// Key of the folder of the files that a deck names.
+const FOLDER: &str = "run.folder";
+
 impl Deck {
     /// Reads the deck in the file `path`.
     ///
@@ -125,11 +128,18 @@ impl Deck {
         Ok(deck)
     }
 
-    /// Returns the folder of the deck file, the base of relative paths; `None` if its name has no folder.
+    /// Returns the base of relative paths: `run.folder`, or the folder of the deck file; `None` if its name has no folder.
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
-        let folder = Path::new(&self.source.name).parent();
-        folder.filter(|folder| !folder.as_os_str().is_empty())
+        let stated = steps(FOLDER).and_then(|path| self.root.find(&path).node);
+        let stated = stated.and_then(|node| match &node.value {
+            DeckValue::Text(folder) if !folder.is_empty() => Some(Path::new(folder)),
+            _ => None,
+        });
+        let own = || Path::new(&self.source.name).parent();
+        stated
+            .or_else(own)
+            .filter(|folder| !folder.as_os_str().is_empty())
     }
 
     /// Applies a command-line override `table.key=value` or `table.list[0].key=value`.
@@ -521,6 +531,24 @@ impl Deck {
     /// The result is a deck that resolves to itself.
     #[must_use]
     pub fn resolved(&self) -> String {
+        document(&self.resolved_table())
+    }
+
+    /// Returns the [resolved](Self::resolved) deck with the folder of its files, so that it may be stored anywhere.
+    #[must_use]
+    pub fn stored(&self) -> String {
+        let mut root = self.resolved_table();
+        let folder = std::path::absolute(self.directory().unwrap_or(Path::new(".")));
+        if let (Ok(folder), Some((table, key))) = (folder, FOLDER.split_once('.'))
+            && let (Some(folder), Some(Value::Table(table))) =
+                (folder.to_str(), root.get_mut(table))
+        {
+            table.insert(key.into(), folder.into());
+        }
+        document(&root)
+    }
+
+    fn resolved_table(&self) -> Table {
         let mut root = Table::new();
         if !self.names.own.is_empty() {
             let constants = self.names.own.iter();
@@ -547,7 +575,7 @@ impl Deck {
                 put(&mut root, &path, claim.resolved.clone());
             }
         }
-        document(&root)
+        root
     }
 }
 

@@ -19,12 +19,13 @@ pub(super) struct SettingChange {
 
 /// Settings that do not affect results. The first ones may differ between ranks; the others control
 /// collective work.
-const IGNORED_KEYS: [&str; 5] = [
+const IGNORED_KEYS: [&str; 6] = [
     "run.threads",
     "run.device",
     "run.queue",
     "run.audit",
     "run.start_from",
+    "run.folder",
 ];
 /// Number of settings that may differ between ranks.
 const RANK_KEYS: usize = 3;

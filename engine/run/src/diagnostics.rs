@@ -131,7 +131,7 @@ impl Diagnostics {
 }
 
 fn header(sim: &Engine) -> String {
-    let mut names: Vec<String> = ["step", "time", "dt", "limiter"].map(String::from).to_vec();
+    let mut names: Vec<String> = DiagnosticColumns::FIRST.map(String::from).to_vec();
     names.extend(
         (0..=sim.world.resource::<Topology>().max_level).map(|level| format!("patches_{level}")),
     );
@@ -141,17 +141,7 @@ fn header(sim: &Engine) -> String {
     }
     let columns = sim.world.resource::<DiagnosticColumns>().names();
     names.extend(columns.map(String::from));
-    let counters = [
-        "cell_updates_per_second",
-        "memory_bytes",
-        "first_order_cells",
-        "retried_steps",
-        "repaired_averages",
-        "repaired_corrections",
-        "capped_patches",
-        "imbalance",
-    ];
-    names.extend(counters.map(String::from));
+    names.extend(DiagnosticColumns::COUNTERS.map(String::from));
     let owners = sim.world.resource::<Activity>().names();
     names.extend(owners.iter().map(|owner| format!("seconds_{owner}")));
     names.join(",")

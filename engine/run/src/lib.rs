@@ -28,6 +28,8 @@ pub struct RunOptions {
     pub resume: bool,
     /// Stop request (a signal); one rank is enough.
     pub stop: Arc<AtomicBool>,
+    /// Request for a snapshot after the current root step (a signal); one rank is enough. The run clears it.
+    pub snapshot: Arc<AtomicBool>,
     /// Receives notes and progress.
     pub observer: Box<dyn Observer>,
     /// Description of the program for `provenance.json`.

@@ -319,9 +319,9 @@ fn run_steps(
     }
     let mut patches = sim.world.resource::<Topology>().patches();
     loop {
-        let flags = recorder
-            .output
-            .exchange_flags(options.stop.load(Ordering::Relaxed))?;
+        let stop = options.stop.load(Ordering::Relaxed);
+        let requested = stepped && snapshot_is_requested(recorder.output, options);
+        let flags = recorder.output.exchange_flags(stop, requested)?;
         if let Some(shortage) = sim.world.resource::<MemoryGuard>().shortage.clone() {
             return Ok(RunEnd::OutOfMemory(shortage));
         }
@@ -352,6 +352,16 @@ fn run_steps(
         options.observer.step(&progress);
         stepped = true;
     }
+}
+
+/// Returns `true` if a signal or a file asks this rank for a snapshot.
+fn snapshot_is_requested(output: &mut Output, options: &mut RunOptions) -> bool {
+    let by_file = output.take_request().unwrap_or_else(|error| {
+        let note = format!("warning: {error}; such files are ignored");
+        options.observer.note(&note);
+        false
+    });
+    options.snapshot.swap(false, Ordering::Relaxed) || by_file
 }
 
 /// Writes a snapshot after a root step if necessary. It is due, the latest one was removed, or memory is

@@ -21,6 +21,7 @@ use nestar_engine_mesh::{Levels, Topology};
 use nestar_engine_step::error::{agreed, agreed_with_flags, on_first_rank};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot as store;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -49,7 +50,12 @@ pub struct Output {
     next_time: f64,
     interval: f64,
     wall_interval: f64,
+    /// `true` if a file [`NOW`] could not be removed; such files are ignored then.
+    ignores_now: bool,
 }
+
+/// Name of a file in the run's directory that asks for a snapshot.
+const NOW: &str = "NOW";
 
 impl Output {
     /// Removes partial snapshots of a killed run, writes `run.toml` and `provenance.json` into the
@@ -82,6 +88,7 @@ impl Output {
             next_time: f64::INFINITY,
             interval: sim.settings.output.interval,
             wall_interval: sim.settings.output.wall_interval,
+            ignores_now: false,
         };
         output.schedule(clock.time);
         Ok(output)
@@ -94,14 +101,37 @@ impl Output {
         }
     }
 
-    /// Exchanges the stop request, the wall-clock schedule and the state of the latest snapshot. If all its
+    /// Returns `true` if a file `NOW` in the run's directory asks for a snapshot, and removes it. First rank only.
+    ///
+    /// # Errors
+    /// The file cannot be removed; it is ignored from then on.
+    pub(super) fn take_request(&mut self) -> Result<bool, Error> {
+        if self.ranks.rank() > 0 || self.ignores_now {
+            return Ok(false);
+        }
+        let path = self.directory.join(NOW);
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => {
+                self.ignores_now = true;
+                Err(Error::file("cannot remove", &path)(error))
+            }
+        }
+    }
+
+    /// Exchanges the requests to stop and for a snapshot, the wall-clock schedule and the state of the latest snapshot. If all its
     /// shards are on disk, the first rank publishes it. Collective, once per root step.
     ///
     /// # Errors
     /// The error of any rank, on all ranks; no partial snapshot keeps a final name.
-    pub(super) fn exchange_flags(&mut self, stop: bool) -> Result<RunFlags, Error> {
+    pub(super) fn exchange_flags(
+        &mut self,
+        stop: bool,
+        requested: bool,
+    ) -> Result<RunFlags, Error> {
         let unsynced = !self.is_synced();
-        let due = self.is_due_by_wall() || self.removed_snapshot().is_some();
+        let due = requested || self.is_due_by_wall() || self.removed_snapshot().is_some();
         let flags = RunFlags {
             stop,
             due,
@@ -327,7 +357,7 @@ fn prepare(
     roster: &Roster,
 ) -> Result<(), Error> {
     store::clean_partials(directory).map_err(snapshot_error)?;
-    files::write_deck(directory, &sim.deck.resolved())?;
+    files::write_deck(directory, &sim.deck.stored())?;
     files::write_provenance(sim, build, roster, directory)
 }
 
@@ -425,7 +455,7 @@ impl Output {
 pub(super) struct RunFlags {
     /// The run is asked to stop.
     pub stop: bool,
-    /// A snapshot is due by wall-clock time.
+    /// A snapshot is due by wall-clock time or requested.
     pub due: bool,
     /// Part of the latest snapshot is not on disk yet.
     pub unsynced: bool,

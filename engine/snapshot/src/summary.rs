@@ -244,14 +244,14 @@ fn header(snapshot: &Snapshot, unit: ChooseUnit) -> Result<String> {
     let extent = (0..3).map(|axis| edges[1][axis] - edges[0][axis]);
     let length = unit("length", extent.fold(0.0, f64::max));
     let time = unit("time", attributes.time);
-    let [[x0, y0, z0], [x1, y1, z1]] = edges.map(|edge| edge.map(|x| rounded(x * length.factor)));
+    let [[x0, y0, z0], [x1, y1, z1]] = edges.map(|edge| edge.map(|x| plain(x * length.factor)));
     let [nx, ny, nz] = attributes.root_cells;
     let mut text = format!(
         "{}: {megabytes:.2} MB\n\
          time {}{}, step {}, {precision} precision{facts}\n\
          domain [{x0}, {x1}] x [{y0}, {y1}] x [{z0}, {z1}]{}, {nx} x {ny} x {nz} root cells, units: {}\n",
         snapshot.path().display(),
-        rounded(attributes.time * time.factor),
+        plain(attributes.time * time.factor),
         suffix(&time.name),
         attributes.step,
         suffix(&length.name),
@@ -289,9 +289,13 @@ fn suffix(name: &str) -> String {
     }
 }
 
-/// Rounds a converted number to 14 digits, so that 0.1 + 0.2 is shown as 0.3.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.13e}").parse().unwrap_or(value)
+/// Formats a converted number with 14 digits, so that 0.1 + 0.2 is shown as 0.3.
+fn plain(value: f64) -> String {
+    let value: f64 = format!("{value:.13e}").parse().unwrap_or(value);
+    match value == 0.0 || (1e-4..1e7).contains(&value.abs()) {
+        true => value.to_string(),
+        false => format!("{value:e}"),
+    }
 }
 
 /// Computes the statistics of a field over all levels; `None` without leaf cells or for fields that are not

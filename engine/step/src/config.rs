@@ -21,6 +21,40 @@ pub struct RootConfig {
     #[key(default = "formula".into())]
     #[schemars(extend("words" = SCENARIOS))]
     pub scenario: String,
+    /// Further columns of `diagnostics.csv`.
+    #[key(default = Vec::new())]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<ColumnConfig>,
+}
+
+/// Reduction of a formula over the leaf cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reduction {
+    /// Sum of the value times the volume of the cell.
+    Integral,
+    /// Mean, weighted by volume and `weight`.
+    Mean,
+    /// Smallest value.
+    Min,
+    /// Largest value.
+    Max,
+}
+
+/// A column of the diagnostics: a reduction of a formula over the leaf cells.
+#[deck]
+pub struct ColumnConfig {
+    /// Name of the column: letters, digits and `_`.
+    pub name: String,
+    /// Formula of the quantities of refinement criteria (`nestar list fields`), x, y, z, r and t.
+    pub formula: String,
+    /// How the values of all cells become one number.
+    pub reduction: Reduction,
+    /// Condition, a formula: cells count where it is not 0. Without such a cell, an integral is 0, a mean NaN and an extreme infinite.
+    #[serde(rename = "where")]
+    pub condition: Option<String>,
+    /// Weight of a mean per volume, a formula; default: 1.
+    pub weight: Option<String>,
 }
 
 /// States that numbers of cells are multiples of the cells of a patch.
@@ -168,6 +202,11 @@ pub struct RunConfig {
     /// the snapshot, such as `state/driving`.
     #[key(default = Vec::new())]
     pub reset_states: Vec<String>,
+    /// Absolute path of the folder of the files that the deck names; default: the folder of the deck. `run.toml` and snapshots have it,
+    /// so that they work in any place.
+    #[key(default = String::new())]
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub folder: String,
     /// Start from this snapshot (NNNNNN.zarr), or from the latest snapshot of this run directory, instead of
     /// the initial condition. Relative paths start at the deck's folder.
     #[key(default = String::new())]

@@ -40,6 +40,7 @@ use nestar_engine_mesh::{
 };
 use nestar_kernels::mesh::Centring;
 use registration::BoundaryRules;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Adds a piece of physics or of a scenario: fields, systems, limits and a deck table.
@@ -117,6 +118,11 @@ impl Engine {
             units: deck.take_units()?,
             mesh,
         };
+        let folder = &settings.run.folder;
+        if !folder.is_empty() && !Path::new(folder).is_absolute() {
+            let message = format!("`run.folder` must be an absolute path, found {folder:?}");
+            return Err(deck.error_at("run.folder", message).into());
+        }
         let domain = check_domain(&deck, &settings.domain)?;
         check_mesh(&deck, &domain, settings.mesh.max_level)?;
         let device = ComputeDevice::choose(

@@ -5,7 +5,7 @@ use crate::report::{ReportOptions, Reporter};
 use nestar_deck::UnitSystem;
 use nestar_engine::run::{RunOptions, RunSummary};
 use nestar_engine::{Engine, Error};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::{SigId, flag, low_level};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,7 +28,7 @@ pub struct MonitorOptions {
 impl Simulation {
     /// Runs to the end like `nestar run`: writes to the deck's output directory, with progress on standard error and in `run.log`. SIGINT,
     /// SIGTERM, SIGUSR1 and SIGHUP (unless ignored, as under `nohup`) stop the run after the current root step with a snapshot, from
-    /// which [`Simulation::resume`] continues.
+    /// which [`Simulation::resume`] continues. SIGUSR2, or a file `NOW` in the run's directory, causes a snapshot only.
     ///
     /// # Errors
     /// See [`nestar_engine::run::run`].
@@ -77,6 +77,7 @@ impl Simulation {
             output: options.output,
             resume: options.resume,
             stop: signals.stop.clone(),
+            snapshot: signals.snapshot.clone(),
             observer: Box::new(reporter.clone()),
             build,
         });
@@ -88,7 +89,11 @@ impl Simulation {
                 if !closing.is_empty() {
                     reporter.print(&closing);
                 }
-                reporter.print(&last_line(summary, &options.continuation));
+                reporter.print(&last_line(
+                    summary,
+                    &reporter.time(summary.time),
+                    &options.continuation,
+                ));
             }
             Err(error) => reporter.log(&format!("error: {error}")),
         }
@@ -97,18 +102,17 @@ impl Simulation {
 }
 
 /// Returns the last line of a run.
-fn last_line(summary: &RunSummary, continuation: &str) -> String {
+fn last_line(summary: &RunSummary, time: &str, continuation: &str) -> String {
     let directory = summary.directory.display();
     if summary.interrupted {
         return format!(
-            "interrupted at step {}, time {:e}; the snapshot is in {directory}; continue with\n  {continuation}",
-            summary.step, summary.time,
+            "interrupted at step {}, time {time}; the snapshot is in {directory}; continue with\n  {continuation}",
+            summary.step,
         );
     }
     format!(
-        "done: step {}, time {:e}, {} cell updates in {:.2} s ({:.2e} cells/s), {directory}",
+        "done: step {}, time {time}, {} cell updates in {:.2} s ({:.2e} cells/s), {directory}",
         summary.step,
-        summary.time,
         summary.cell_updates,
         summary.wall,
         summary.cell_updates as f64 / summary.wall
@@ -149,6 +153,8 @@ impl StopRequest {
 struct Signals {
     /// Set by the first signal.
     stop: Arc<AtomicBool>,
+    /// Set by SIGUSR2; the run clears it.
+    snapshot: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
     ids: Vec<SigId>,
 }
@@ -160,6 +166,7 @@ impl Signals {
     fn watch(reporter: &Reporter, one_process: bool) -> Result<Self, Error> {
         let mut signals = Self {
             stop: Arc::default(),
+            snapshot: Arc::default(),
             over: Arc::default(),
             ids: Vec::new(),
         };
@@ -199,6 +206,11 @@ impl Signals {
             self.ids
                 .push(unsafe { low_level::register(signal, handle) }?);
         }
+        if first {
+            flag::register_conditional_default(SIGUSR2, idle.clone())?;
+        }
+        self.ids
+            .push(flag::register(SIGUSR2, self.snapshot.clone())?);
         keep_file_limits_from_killing()
     }
 

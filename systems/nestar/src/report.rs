@@ -96,6 +96,11 @@ impl Reporter {
         self.report().log.line(message);
     }
 
+    /// Formats a time in the unit of this report.
+    pub fn time(&self, value: f64) -> String {
+        time_in(value, &self.report().time)
+    }
+
     /// Removes the progress bar.
     pub fn finish(&self) {
         let mut report = self.report();
@@ -235,10 +240,9 @@ fn short_line(progress: &Progress, time: &ShownUnit, left: &str) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
     let gap = if left.is_empty() { "" } else { "  " };
     format!(
-        "{left}{gap}t {:.4e}/{}{}  step {}  {:.2e} cells/s  patches {}{}  dt {:.2e} ({})",
+        "{left}{gap}t {:.4e}/{}  step {}  {:.2e} cells/s  patches {}{}  dt {:.2e} ({})",
         progress.time * time.factor,
-        end_in(progress, time),
-        suffix(time),
+        time_in(progress.end, time),
         progress.step,
         progress.rate,
         patches.join(" "),
@@ -248,12 +252,14 @@ fn short_line(progress: &Progress, time: &ShownUnit, left: &str) -> String {
     )
 }
 
-/// Formats the end of the run in a unit.
-fn end_in(progress: &Progress, time: &ShownUnit) -> String {
-    let end = progress.end * time.factor;
-    // without the round-off of the conversion
-    let end: f64 = format!("{end:.12e}").parse().unwrap_or(end);
-    format!("{end:e}")
+/// Formats a time with its unit, without the round-off of the conversion.
+fn time_in(value: f64, time: &ShownUnit) -> String {
+    if time.factor == 1.0 {
+        return format!("{value:e}{}", suffix(time));
+    }
+    let value = value * time.factor;
+    let value: f64 = format!("{value:.12e}").parse().unwrap_or(value);
+    format!("{value:e}{}", suffix(time))
 }
 
 /// Returns the unit after a time; empty in code units.
@@ -277,10 +283,10 @@ fn line(progress: &Progress, time: &ShownUnit, digits: usize) -> String {
     let patches: Vec<String> = progress.patches.iter().map(usize::to_string).collect();
     let unit = suffix(time);
     format!(
-        "step {}  time {:.digits$e} of {}{unit}  dt {:.digits$e}{unit} ({})  patches {}{}  {:.2e} cells/s",
+        "step {}  time {:.digits$e} of {}  dt {:.digits$e}{unit} ({})  patches {}{}  {:.2e} cells/s",
         progress.step,
         progress.time * time.factor,
-        end_in(progress, time),
+        time_in(progress.end, time),
         progress.dt * time.factor,
         progress.limiter,
         patches.join(" "),

@@ -106,6 +106,7 @@ fn run(app: &App, deck: &Deck, size: usize, directory: &Path, resume: bool) -> R
             output: Some(directory.to_path_buf()),
             resume,
             stop: Arc::new(AtomicBool::new(false)),
+            snapshot: Arc::default(),
             observer: Box::new(Silent),
             build: app.build_info(),
         };

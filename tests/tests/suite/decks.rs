@@ -64,6 +64,7 @@ fn line(path: &Path) -> String {
             output: Some(scratch.run()),
             resume,
             stop: Arc::new(AtomicBool::new(false)),
+            snapshot: Arc::default(),
             observer: Box::new(Silent),
             build: nestar::App::default().build_info(),
         });

@@ -57,6 +57,7 @@ fn run(
         output: Some(directory.to_path_buf()),
         resume: false,
         stop: stop.clone(),
+        snapshot: Arc::default(),
         observer: Box::new(Events {
             stop_after,
             stop,

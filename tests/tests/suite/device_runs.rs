@@ -218,6 +218,7 @@ fn a_user_source_term_is_identical_on_the_device() {
             output: Some(scratch.run()),
             resume: false,
             stop: Arc::new(AtomicBool::new(false)),
+            snapshot: Arc::default(),
             observer: Box::new(Silent),
             build: nestar::App::default().build_info(),
         })
@@ -269,6 +270,7 @@ fn decks_compile_all_programs_before_the_first_step() {
             output: Some(scratch.run()),
             resume: false,
             stop: Arc::new(AtomicBool::new(false)),
+            snapshot: Arc::default(),
             observer: Box::new(Silent),
             build: nestar::App::default().build_info(),
         });

@@ -102,6 +102,7 @@ fn an_uncorrectable_cell_ends_the_run_with_its_position_and_keeps_the_snapshots(
         output: Some(scratch.run()),
         resume: false,
         stop: Arc::new(AtomicBool::new(false)),
+        snapshot: Arc::default(),
         observer: Box::new(Silent),
         build: nestar::App::default().build_info(),
     };

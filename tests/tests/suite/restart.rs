@@ -214,6 +214,7 @@ fn a_stopped_run_leaves_a_snapshot_and_resumes() {
         output: Some(scratch.run()),
         resume: false,
         stop: stop.clone(),
+        snapshot: Arc::default(),
         observer: Box::new(StopAfter(3, stop)),
         build: nestar::App::default().build_info(),
     };

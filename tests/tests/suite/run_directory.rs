@@ -220,6 +220,7 @@ fn a_signal_at_any_rank_stops_all_ranks_and_the_run_resumes() {
         let raise = After(3, move || raised.store(rank == 2, Ordering::Relaxed));
         RunOptions {
             stop,
+            snapshot: Arc::default(),
             observer: Box::new(raise),
             ..quietly_into(&scratch.run(), false)
         }

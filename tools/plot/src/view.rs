@@ -1,7 +1,7 @@
 //! Region of space in a picture, and its pixels.
 
 use crate::error::{PlotError, Result};
-use crate::{Axis, PlotKind, PlotOptions, code_units, labelled, without_code};
+use crate::{Axis, PlotKind, PlotOptions, code_units, labelled, spaced, without_code};
 use nestar_deck::ShownUnit;
 use nestar_snapshot::{LevelHeader, Snapshot};
 use std::ops::Range;
@@ -40,9 +40,13 @@ impl PlotView {
         };
         if at.is_some_and(|at| !(low[axis]..=high[axis]).contains(&at)) {
             let name = Axis::name(axis);
+            let extent = high[axis] - low[axis];
+            let length = code_units(snapshot).shown("length", options.units, extent);
             let text = format!(
-                "the slice must lie in the domain: {name} from {} to {}",
-                low[axis], high[axis]
+                "the slice must lie in the domain: {name} from {} to {}{}",
+                low[axis] * length.factor,
+                high[axis] * length.factor,
+                spaced(&without_code(&length.name))
             );
             return Err(PlotError::Option(text));
         }

@@ -54,7 +54,7 @@ pub(crate) fn attributes(
             name: settings.units.name.clone(),
         },
         facts: sim.world.resource::<RunFacts>().0.clone(),
-        config: sim.deck.resolved(),
+        config: sim.deck.stored(),
         restart: state(sim, &diagnostics.initial, offsets)?,
     })
 }

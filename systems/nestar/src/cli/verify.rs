@@ -110,6 +110,7 @@ fn final_digest(
         output: Some(directory.path().to_path_buf()),
         resume: false,
         stop: Arc::new(AtomicBool::new(false)),
+        snapshot: Arc::default(),
         observer: Box::new(Silent),
         build: app.build_info(),
     })?;

@@ -348,3 +348,138 @@ fn second_signal(ranks: &str) {
     let status = child.wait().expect("the program ends");
     assert_eq!(status.code(), Some(143), "{said}");
 }
+
+/// A run of many steps, of which at least two are done.
+#[cfg(unix)]
+fn long_run(place: &Place, more: &[&str]) -> Child {
+    let long = ["--set", "time.max_steps=1000000", "--set", "time.end=1e9"];
+    let mut command = place.command(&[&["run", "deck.toml"][..], &long, more].concat());
+    let child = command.stderr(Stdio::piped()).spawn();
+    let log = place.0.join("run/run.log");
+    let stepped = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("step 2 "));
+    wait_until("two steps", stepped);
+    child.expect("the program starts")
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_or_a_file_causes_a_snapshot_of_a_run_that_goes_on() {
+    for ranks in ["1", "2"] {
+        let place = Place::with(BLAST);
+        let child = long_run(&place, &["--ranks", ranks]);
+        let count = || {
+            place
+                .snapshots("run")
+                .iter()
+                .filter(|name| name.ends_with("1.zarr"))
+                .count()
+        };
+        kill("-USR2", &[&child.id().to_string()]);
+        wait_until("a snapshot by the signal", || count() == 1);
+        place.write("run/NOW", "");
+        let second = place.0.join("run/snapshots/000002.zarr");
+        wait_until("a snapshot by the file", || second.is_dir());
+        assert!(!place.0.join("run/NOW").exists());
+        terminate(&child);
+        let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+        outcome.has_status(3);
+        assert_eq!(place.snapshots("run").len(), 4);
+        let verified = place.nestar(&["verify", "run"]);
+        verified.has_status(0);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_request_that_cannot_be_removed_is_reported_once() {
+    let place = Place::with(BLAST);
+    std::fs::create_dir_all(place.0.join("run/NOW/inside")).expect("a folder");
+    let child = long_run(&place, &[]);
+    terminate(&child);
+    let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+    outcome
+        .has_status(3)
+        .tells(&["warning: cannot remove run/NOW"]);
+    assert_eq!(outcome.err.matches("run/NOW").count(), 1, "{}", outcome.err);
+    assert_eq!(place.snapshots("run").len(), 2);
+}
+
+/// A gas whose pressure is a function of a table beside the deck, in a run with units.
+const WITH_FILE: &str = r#"
+scenario = "formula"
+[units]
+length = "kpc"
+mass = "1e10 Msun"
+velocity = "km/s"
+[tables]
+profile = { file = "profile.txt", x = "radius", y = "pressure" }
+[initial]
+density = "0.1*mH/cm3"
+pressure = "profile(r)*k_B/cm3"
+[domain]
+cells = [16, 16, 16]
+[time]
+end = "10 Myr"
+max_steps = 2
+[output]
+directory = "run"
+"#;
+
+#[test]
+fn a_run_with_files_continues_and_is_drawn_from_any_place() {
+    let place = Place::with(WITH_FILE);
+    place.write("profile.txt", "radius pressure\n0 8000\n1 4000\n3 4000\n");
+    let run = place.nestar(&["run", "deck.toml"]);
+    run.has_status(0)
+        .tells(&[" of 1e1 Myr  dt ", "done: step 2, time "]);
+    let elsewhere = Place::new();
+    let path = |name: &str| place.0.join(name).to_string_lossy().into_owned();
+    let run = path("run");
+    let plot = [
+        "plot",
+        &run,
+        "--field",
+        "temperature_k",
+        "--slice",
+        "300 pc",
+        "-o",
+        "t.png",
+    ];
+    elsewhere.nestar(&plot).has_status(0);
+    let resumed = elsewhere.nestar(&[
+        "run",
+        &path("run/run.toml"),
+        "--resume",
+        "--set",
+        "time.max_steps=3",
+    ]);
+    resumed.has_status(0).tells(&["done: step 3"]);
+    for (slice, why) in [
+        (
+            "20 Myr",
+            "--slice: must be a length, but \"20 Myr\" is a time",
+        ),
+        (
+            "3 kpc",
+            "the slice must lie in the domain: z from 0 to 1 kpc",
+        ),
+        ("nonsense", "--slice: \"nonsense\" is no number"),
+    ] {
+        let wrong = place.nestar(&["plot", "run", "--slice", slice]);
+        wrong.has_status(2).complains(&[why]);
+    }
+    let info = place.nestar(&["info", "run"]);
+    info.has_status(0).prints(&[
+        "domain [0, 1] x [0, 1] x [0, 1] kpc",
+        " g/cm3 ",
+        " Msun",
+        " Myr, step 3",
+    ]);
+    let cgs = place.nestar(&["info", "run", "--units", "cgs"]);
+    cgs.prints(&["domain [0, 3.0856775814914e21]"]);
+    let code = place.nestar(&["info", "run", "--units", "code"]);
+    code.prints(&[
+        "domain [0, 1] x [0, 1] x [0, 1], 16 x 16",
+        " mass/length**3 ",
+    ]);
+}
