@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 mod acoustic_wave;
 mod blast;
 mod cloud_crushing;
+mod decks;
 pub mod exact;
 mod gresho;
 mod implosion;
@@ -31,6 +32,7 @@ mod zarr;
 
 pub use acoustic_wave::{AcousticWave, WaveKind};
 pub use cloud_crushing::CloudCrushing;
+pub use decks::{DECKS, ShippedDeck};
 pub use isentropic_vortex::IsentropicVortex;
 pub use state::Direction;
 pub use toro::Toro;

@@ -2,9 +2,12 @@
 
 use crate::check::{ShapeChoice, choose, join};
 use crate::error::{DeckError, Fault, SourceSpan};
-use crate::formula::{Dimension, Formula, FormulaError, NamedTerm, dimension_of, is_free_name};
+use crate::formula::{
+    Formula, FormulaError, NamedTerm, dimension_of, dimension_of_key, is_free_name,
+};
 use crate::shape::{ShapeKind, ValueShape};
 use crate::tree::{DeckNode, DeckValue, KeyValue};
+use crate::units::dimension::Dimension;
 use crate::units::{self, CodeUnits, MeasuringUnit};
 
 /// Name of the table of constants.
@@ -66,7 +69,7 @@ impl NamedNumbers {
     /// Evaluates a number with a unit, such as `30 Myr` or `-1e-24 g/cm3`; `None` if the text is none. A `key_unit` such as
     /// `K` that is no product of length, mass and time may follow the number as it is.
     fn measured(&self, text: &str, key_unit: Option<&str>) -> Option<Result<Number, String>> {
-        let (value, unit) = split_number(text.trim())?;
+        let (value, unit) = units::split_number(text.trim())?;
         if key_unit == Some(unit) {
             let dimension = Dimension::Unknown;
             return Some(Ok(Number { value, dimension }));
@@ -100,20 +103,6 @@ impl NamedNumbers {
         });
         dimension_of(text, &named.collect::<Vec<_>>())
     }
-}
-
-/// Splits `1e4 K` into the longest number at its beginning and the unit.
-pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
-    let unsigned = text.trim_start_matches(['-', '+', '.']);
-    unsigned
-        .starts_with(|c: char| c.is_ascii_digit())
-        .then_some(())?;
-    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-    let number = |at: usize| Some((text[..at].parse().ok()?, text[at..].trim_start()));
-    let ends: Vec<usize> = ends.collect();
-    let (value, unit) = ends.into_iter().rev().find_map(number)?;
-    unit.starts_with(char::is_alphabetic)
-        .then_some((value, unit))
 }
 
 /// A number with its dimension.
@@ -193,7 +182,7 @@ fn check_dimension(
     if dimension == Dimension::Unknown || unit.starts_with("of ") {
         return Ok(());
     }
-    let wanted = match units::dimension_of_key(unit) {
+    let wanted = match dimension_of_key(unit) {
         Some(wanted) if wanted == dimension => return Ok(()),
         Some(wanted) => wanted.shown(),
         None => format!("a number in {unit}"),

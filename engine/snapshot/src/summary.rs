@@ -117,8 +117,8 @@ fn fields(snapshot: &Snapshot, unit: ChooseUnit) -> Result<String> {
         let Some(found) = statistics(snapshot, field)? else {
             let _ = writeln!(
                 text,
-                "{:width$}  {:>13}  {:>13}  {:12}  {:>22}  {}{note}",
-                field.name, "-", "-", field.units, "-", ""
+                "{:width$}  {:>13}  {:>13}  {:12}  {:>22}  {note}",
+                field.name, "-", "-", field.units, "-"
             );
             continue;
         };

@@ -77,9 +77,10 @@ pub enum Criterion {
         /// Smallest number of cells per Jeans length.
         #[schemars(extend("exclusiveMinimum" = 0.0))]
         threshold: PerLevel<f64>,
-        /// Gravitational constant in code units; in a deck with a table `[units]`, "G" is the physical value.
+        /// Gravitational constant in code units; default: that of the table `[gravity]`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(extend("exclusiveMinimum" = 0.0, "unit" = "length**3/(mass*time**2)"))]
-        gravity: f64,
+        gravity: Option<f64>,
     },
     /// Refines cells that overlap a box.
     Box {

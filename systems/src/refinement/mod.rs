@@ -6,7 +6,7 @@
 pub mod config;
 
 use crate::fields::quantities::{compile, vocabulary};
-use crate::fields::{Gas, GasModel};
+use crate::fields::{Gas, GasModel, GravitationalConstant};
 use crate::order::Flag;
 use bevy_ecs::prelude::*;
 pub use config::{Criterion, MeshConfig};
@@ -36,7 +36,7 @@ impl Plugin for Refinement {
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         let model = sim.world.resource::<GasModel>().clone();
-        let criteria = Criteria::compile(&self.config, &sim.deck, &model)?;
+        let criteria = Criteria::compile(&self.with_gravity(sim)?, &sim.deck, &model)?;
         let reach = criteria.0.reach();
         if self.config.max_level > 0 {
             let list = criteria.0.clone();
@@ -49,6 +49,31 @@ impl Plugin for Refinement {
         sim.system_in(Flag::Criteria, flag_by_criteria)
             .halo_width::<Gas>(reach);
         Ok(())
+    }
+}
+
+impl Refinement {
+    /// Returns the configuration with Newton's constant of the table `[gravity]` where a criterion needs it and gives none.
+    ///
+    /// # Errors
+    /// The deck has no such table.
+    fn with_gravity(&self, sim: &Engine) -> Result<MeshConfig, DeckError> {
+        let newton = sim.world.get_resource::<GravitationalConstant>();
+        let mut config = self.config.clone();
+        for (n, criterion) in config.refine.iter_mut().enumerate() {
+            if let Criterion::Jeans {
+                gravity: gravity @ None,
+                ..
+            } = criterion
+            {
+                let missing = || {
+                    let why = "the criterion `jeans` needs Newton's constant: add a table [gravity], or give `gravity` here";
+                    sim.deck.error_at(&format!("mesh.refine[{n}]"), why)
+                };
+                *gravity = Some(newton.ok_or_else(missing)?.0);
+            }
+        }
+        Ok(config)
     }
 }
 
@@ -141,7 +166,10 @@ impl Criterion {
             Self::Lohner {
                 threshold, filter, ..
             } => vec![threshold.at(level)?, *filter],
-            Self::Jeans { threshold, gravity } => vec![threshold.at(level)?, *gravity],
+            Self::Jeans { threshold, gravity } => {
+                // `with_gravity` gives the default
+                vec![threshold.at(level)?, gravity.unwrap_or(1.0)]
+            }
             Self::Box { left, right, level } if up_to(*level) => [*left, *right].concat(),
             Self::Sphere {
                 centre: [x, y, z],

@@ -10,7 +10,7 @@ const COLUMNS: &str = r#"
 name = "hot_mass"
 formula = "density"
 reduction = "integral"
-where = "pressure > 0.5 & x < 0.6"
+where = "pressure > 0.5 and x < 0.6"
 
 [[diagnostics]]
 name = "mean_pressure"

@@ -58,7 +58,7 @@ impl FigureLayout {
             bottom: pixels(92.0),
             gap: pixels(22.0),
             bar: pixels(26.0),
-            bar_labels: pixels(132.0),
+            bar_labels: pixels(166.0),
         })
     }
 

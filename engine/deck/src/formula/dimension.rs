@@ -4,46 +4,7 @@ use super::FormulaError;
 use super::eval::apply;
 use super::parse::{self, Tree};
 use super::program::Op;
-use crate::units::{Powers, kind};
-
-/// Dimension of a number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Dimension {
-    /// The deck does not tell it, because the number is given in code units.
-    Unknown,
-    /// Powers of length, mass and time.
-    Powers(Powers),
-}
-
-impl Dimension {
-    /// Dimension of a pure number.
-    pub const NONE: Self = Self::Powers(Powers([0.0; 3]));
-
-    /// Names the quantity, such as `a length`.
-    pub fn shown(self) -> String {
-        match self {
-            Self::Unknown => "a number in code units".into(),
-            Self::Powers(powers) => kind(powers),
-        }
-    }
-
-    fn scaled(self, exponent: f64) -> Self {
-        match self {
-            Self::Unknown => Self::Unknown,
-            Self::Powers(Powers(powers)) => Self::Powers(Powers(powers.map(|p| p * exponent))),
-        }
-    }
-
-    /// Returns the dimension of a product with a power of another number.
-    fn times(self, other: Self, exponent: f64) -> Self {
-        match (self, other) {
-            (Self::Powers(Powers(a)), Self::Powers(Powers(b))) => {
-                Self::Powers(Powers([0, 1, 2].map(|n| a[n] + exponent * b[n])))
-            }
-            _ => Self::Unknown,
-        }
-    }
-}
+use crate::units::dimension::{Dimension, LENGTH, MASS, TIME};
 
 /// A named number of a deck with its dimension.
 pub(crate) struct NamedTerm<'a> {
@@ -137,4 +98,15 @@ fn pure(term: Term, what: &str) -> Result<Dimension, String> {
         Dimension::Unknown | Dimension::NONE => Ok(Dimension::NONE),
         other => Err(format!("it {what} {}, not a pure number", other.shown())),
     }
+}
+
+/// Returns the dimension of a key with a unit such as `mass/length**3`; `None` for other units such as `K`.
+pub(crate) fn dimension_of_key(unit: &str) -> Option<Dimension> {
+    let base = [("length", LENGTH), ("mass", MASS), ("time", TIME)];
+    let named = base.map(|(name, powers)| NamedTerm {
+        name,
+        value: 1.0,
+        dimension: Dimension::Powers(powers.into()),
+    });
+    dimension_of(unit, &named).ok()
 }

@@ -30,7 +30,7 @@ mod program;
 use curve::Curves;
 pub use curve::{Curve, Extrapolation, integrals, monotone, spline};
 pub use device::DeviceFormula;
-pub(crate) use dimension::{Dimension, NamedTerm, dimension_of};
+pub(crate) use dimension::{NamedTerm, dimension_of, dimension_of_key};
 use eval::apply;
 use parse::Tree;
 use program::DEPTH;

@@ -1,9 +1,9 @@
 //! Code units: the table `[units]`, and length, mass and time derived from three given units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
-use super::{NEWTON, WORDS, Word, dimension_of_key, kind, quantity};
-use crate::constants::split_number;
-use crate::formula::Dimension;
+use super::{NEWTON, WORDS, Word, quantity, split_number};
+use crate::formula::dimension_of_key;
+use crate::units::dimension::{Dimension, kind};
 use nestar_deck_macro::deck;
 use nestar_device::math::pow;
 use schemars::JsonSchema;

@@ -3,13 +3,14 @@
 //! This is the only folder of the engine with names of physical quantities; they are only used as units.
 
 mod code;
+pub(crate) mod dimension;
 mod shown;
 
 use crate::error::nearest;
-use crate::formula::{Dimension, NamedTerm, dimension_of};
 use cgs::*;
 pub(crate) use code::MeasuringUnit;
 pub use code::{CodeUnits, Size, UnitsConfig};
+use dimension::{ENERGY, LENGTH, MASS, SPEED, TIME, VOLUME};
 pub use shown::{ShownUnit, UnitSystem};
 
 /// Name of the table in decks.
@@ -58,13 +59,6 @@ const fn word(name: &'static str, cgs: f64, dimension: [i32; 3]) -> Word {
         dimension,
     }
 }
-
-const LENGTH: [i32; 3] = [1, 0, 0];
-const VOLUME: [i32; 3] = [3, 0, 0];
-const MASS: [i32; 3] = [0, 1, 0];
-const TIME: [i32; 3] = [0, 0, 1];
-const SPEED: [i32; 3] = [1, 0, -1];
-const ENERGY: [i32; 3] = [2, 1, -2];
 
 /// All unit words.
 const WORDS: [Word; 29] = [
@@ -117,50 +111,6 @@ pub(crate) fn is_word(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// Powers of length, mass and time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Powers(pub [f64; 3]);
-
-impl From<[i32; 3]> for Powers {
-    fn from(powers: [i32; 3]) -> Self {
-        Self(powers.map(f64::from))
-    }
-}
-
-/// Returns the name of a quantity with these powers of length, mass and time.
-pub(crate) fn kind(powers: Powers) -> String {
-    let whole = powers.0.iter().all(|power| power.fract() == 0.0);
-    let name = match powers.0.map(|power| power as i32) {
-        [0, 0, 0] if whole => "a pure number",
-        LENGTH if whole => "a length",
-        MASS if whole => "a mass",
-        TIME if whole => "a time",
-        SPEED if whole => "a velocity",
-        VOLUME if whole => "a volume",
-        ENERGY if whole => "an energy",
-        [-3, 1, 0] if whole => "a density",
-        [-1, 1, -2] if whole => "a pressure",
-        [1, 0, -2] if whole => "an acceleration",
-        [0, 0, -1] if whole => "a rate",
-        _ => {
-            let [l, m, t] = powers.0;
-            return format!("a quantity in cm^{l} g^{m} s^{t}");
-        }
-    };
-    name.into()
-}
-
-/// Returns the dimension of a key with a unit such as `mass/length**3`; `None` for other units such as `K`.
-pub(crate) fn dimension_of_key(unit: &str) -> Option<Dimension> {
-    let base = [("length", LENGTH), ("mass", MASS), ("time", TIME)];
-    let named = base.map(|(name, powers)| NamedTerm {
-        name,
-        value: 1.0,
-        dimension: Dimension::Powers(powers.into()),
-    });
-    dimension_of(unit, &named).ok()
-}
-
 /// Returns `true` if a text begins with a unit word, or with a name that resembles one.
 pub(crate) fn begins_with_unit(text: &str) -> bool {
     let end = text
@@ -168,6 +118,20 @@ pub(crate) fn begins_with_unit(text: &str) -> bool {
         .unwrap_or(text.len());
     let name = &text[..end];
     split(name).is_ok() || nearest(name, words()).is_some()
+}
+
+/// Splits `1e4 K` into the longest number at its beginning and the unit.
+pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
+    let unsigned = text.trim_start_matches(['-', '+', '.']);
+    unsigned
+        .starts_with(|c: char| c.is_ascii_digit())
+        .then_some(())?;
+    let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let number = |at: usize| Some((text[..at].parse().ok()?, text[at..].trim_start()));
+    let ends: Vec<usize> = ends.collect();
+    let (value, unit) = ends.into_iter().rev().find_map(number)?;
+    unit.starts_with(char::is_alphabetic)
+        .then_some((value, unit))
 }
 
 /// A quantity in cgs.

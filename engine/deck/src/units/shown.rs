@@ -1,7 +1,8 @@
 //! Units in which people read quantities: kpc, Msun, Myr, km/s.
 
-use super::{CodeUnits, ENERGY, LENGTH, MASS, Powers, SPEED, TIME, VOLUME};
-use crate::formula::{Dimension, Formula, NamedTerm, dimension_of};
+use super::CodeUnits;
+use crate::formula::{Formula, NamedTerm, dimension_of};
+use crate::units::dimension::{Dimension, ENERGY, LENGTH, MASS, Powers, SPEED, TIME, VOLUME};
 
 /// Units of pictures, summaries and logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +202,7 @@ mod tests {
         CodeUnits {
             length_cgs: 3.085_677_581_491_367_3e21,
             mass_cgs: 1.988_409_87e43,
-            time_cgs: 3.085_677_581_491_367_3e16,
+            time_cgs: 3.085_677_581_491_367e16,
             name: "kpc, 1e10 Msun, km/s".into(),
         }
     }

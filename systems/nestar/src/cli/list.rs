@@ -1,5 +1,6 @@
 //! `nestar list`: lists everything that a deck can name, from the schemas that check decks.
 
+use super::{CommandError, INVALID_INPUT, print};
 use clap::{Args, ValueEnum};
 use nestar::App;
 use nestar::engine::step::CatalogueEntry;
@@ -8,6 +9,8 @@ use nestar::systems::fields::{GasModel, GasUnits};
 use nestar::systems::hydro::boundary::FACES;
 use nestar_deck::{FUNCTIONS, ParameterDoc, TableSchema, describe_table, merged};
 use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::{Command, Stdio};
 
 /// Width of the text in columns.
 const WIDTH: usize = 100;
@@ -18,6 +21,9 @@ pub struct ListArgs {
     /// Topic; default: all
     #[arg(value_enum)]
     topic: Option<Topic>,
+    /// Show only entries that contain all of these words
+    #[arg(value_name = "WORD", requires = "topic")]
+    words: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -38,8 +44,81 @@ enum Topic {
     Formulas,
 }
 
+/// Prints the requested topics, through a pager if a terminal would scroll.
+pub fn list(app: &App, arguments: &ListArgs) -> Result<(), CommandError> {
+    let text = matching(&text(app, arguments), &arguments.words);
+    if text.is_empty() {
+        let words = arguments.words.join(" ");
+        return Err(CommandError::new(
+            INVALID_INPUT,
+            format!("nothing contains {words:?}"),
+        ));
+    }
+    match std::io::stdout().is_terminal() && paged(&text) {
+        true => Ok(()),
+        false => print(&text),
+    }
+}
+
+/// Shows a text in the pager `PAGER` or `less`; `false` if there is none.
+fn paged(text: &str) -> bool {
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".into());
+    let mut command = Command::new("sh");
+    // short texts are printed as they are
+    command
+        .args(["-c", &pager])
+        .env("LESS", "-FRX")
+        .stdin(Stdio::piped());
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    // a reader may leave before the end
+    let _ = child
+        .stdin
+        .take()
+        .map(|mut input| input.write_all(text.as_bytes()));
+    child.wait().is_ok_and(|status| status.success())
+}
+
+/// Returns the entries of a list that contain all words, below their headings. An entry begins at an indented line and goes on
+/// in lines that are indented further.
+fn matching(text: &str, words: &[String]) -> String {
+    if words.is_empty() {
+        return text.into();
+    }
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let (mut found, mut heading, mut entry) = (String::new(), ("", false), String::new());
+    let mut close = |(heading, shown): &mut (&str, bool), entry: &mut String| {
+        let all = format!("{heading} {entry}").to_lowercase();
+        if !entry.is_empty() && words.iter().all(|word| all.contains(word)) {
+            if !std::mem::replace(shown, true) {
+                let _ = writeln!(found, "{heading}");
+            }
+            found.push_str(entry);
+        }
+        entry.clear();
+    };
+    for line in text.lines() {
+        match line.len() - line.trim_start().len() {
+            0 => {
+                close(&mut heading, &mut entry);
+                heading = (line, false);
+            }
+            // documentation is indented further than names
+            indent => {
+                if indent <= 4 {
+                    close(&mut heading, &mut entry);
+                }
+                entry = entry + line + "\n";
+            }
+        }
+    }
+    close(&mut heading, &mut entry);
+    found
+}
+
 /// Returns the text of the requested topics.
-pub fn text(app: &App, arguments: &ListArgs) -> String {
+fn text(app: &App, arguments: &ListArgs) -> String {
     let topics: Vec<String> = Topic::value_variants()
         .iter()
         .filter(|topic| arguments.topic.is_none_or(|wanted| wanted == **topic))

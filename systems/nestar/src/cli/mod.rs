@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod deck;
 mod estimate;
 mod list;
 mod memory;
@@ -12,6 +13,7 @@ mod ranks;
 mod replay;
 mod run;
 mod snapshot;
+mod sweep;
 mod verify;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -73,6 +75,11 @@ enum Command {
     New(new::NewArgs),
     /// Check a deck without running it; print the resolved deck, initial hierarchy, memory, output, duration and order of a step
     Check(check::CheckArgs),
+    /// Print a deck of the program, or list all: `nestar deck sedov > my.toml`
+    Deck(deck::DeckNameArgs),
+    /// Run a deck with all combinations of some settings, each in a directory of its own
+    #[command(after_help = STATUSES)]
+    Sweep(sweep::SweepArgs),
     /// List what a deck can name: scenarios, criteria, schemes, parameters, fields, formulas
     List(list::ListArgs),
     /// Print the order of systems in a step
@@ -83,6 +90,14 @@ enum Command {
     Digest(snapshot::SnapshotsArgs),
     /// Print a JSON schema of decks, for completion in editors
     Schema,
+    /// Print completions for a shell: source <(nestar completions bash)
+    Completions {
+        /// Shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print a manual page: nestar man | man -l -
+    Man,
     /// Run small versions of decks on two devices and compare the results bitwise; or verify checksums of snapshots
     Verify(verify::VerifyArgs),
     /// Predict a run on many ranks without running it: partition, halo patches, messages, memory, efficiency
@@ -98,7 +113,7 @@ enum Command {
 /// A deck and overrides.
 #[derive(Args)]
 struct DeckArgs {
-    /// Deck (TOML file)
+    /// Deck (TOML file), or the name of a deck inside the program (`nestar deck` lists them)
     deck: PathBuf,
     /// Set a value of the deck; may be repeated
     #[arg(long = "set", value_name = "TABLE.KEY=VALUE")]
@@ -108,13 +123,26 @@ struct DeckArgs {
 impl DeckArgs {
     /// Reads and checks the deck with its overrides and the overrides `more` of other arguments.
     fn read(&self, app: &App, more: &[String]) -> Result<Deck, DeckError> {
-        let mut deck = Deck::read(&self.deck)?;
+        let mut deck = self.text()?;
         let changes = self.overrides.iter().chain(more);
         let refused: Vec<DeckError> = changes
             .filter_map(|change| deck.set(change).err())
             .collect();
         let errors = refused.into_iter().chain(app.check(&deck).err());
         errors.reduce(DeckError::and).map_or(Ok(deck), Err)
+    }
+}
+
+impl DeckArgs {
+    /// Reads the deck without overrides.
+    fn text(&self) -> Result<Deck, DeckError> {
+        let name = self.deck.to_str().unwrap_or_default();
+        let is_name = !name.contains(['.', '/']) && !self.deck.exists();
+        match deck::find(name) {
+            Ok(own) if is_name => Deck::parse(&format!("{name}.toml"), own.text),
+            Err(why) if is_name => Err(DeckError::new(name, why)),
+            _ => Deck::read(&self.deck),
+        }
     }
 }
 
@@ -207,8 +235,7 @@ pub fn main(configure: impl FnOnce(App) -> App) -> ExitCode {
 fn parsed(app: &App) -> Command {
     // clap needs a static text
     let version: &'static str = format!("{} [{}]", signature(app), app.build_info().flags).leak();
-    let command = Cli::command().name(app.name()).bin_name(app.name());
-    let matches = command.version(version).get_matches();
+    let matches = command_line(app).version(version).get_matches();
     match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli.command,
         Err(error) => error.exit(),
@@ -238,11 +265,15 @@ fn execute(app: &App, command: Command) -> Result<u8, CommandError> {
         }),
         Command::New(arguments) => new::new(&arguments).map(|()| 0),
         Command::Check(arguments) => check::check(app, &arguments).map(|()| 0),
-        Command::List(arguments) => print(&list::text(app, &arguments)).map(|()| 0),
+        Command::Deck(arguments) => deck::deck(&arguments).map(|()| 0),
+        Command::Sweep(arguments) => sweep::sweep(&arguments),
+        Command::List(arguments) => list::list(app, &arguments).map(|()| 0),
         Command::Order(arguments) => check::order(app, &arguments).map(|()| 0),
         Command::Info(arguments) => in_pool(|| snapshot::info(&arguments)),
         Command::Digest(arguments) => in_pool(|| snapshot::digest(&arguments)),
         Command::Schema => print(&schema(app)).map(|()| 0),
+        Command::Completions { shell } => print(&completions(app, shell)).map(|()| 0),
+        Command::Man => print(&manual(app)?).map(|()| 0),
         Command::Verify(arguments) => in_pool(|| verify::verify(app, &arguments)),
         Command::Plan(arguments) => in_pool(|| plan::plan(app, &arguments)),
         Command::Replay(arguments) => in_pool(|| replay::replay(app, &arguments)),
@@ -256,6 +287,34 @@ fn execute(app: &App, command: Command) -> Result<u8, CommandError> {
 /// Runs `work` in an explicit thread pool: the global pool of rayon panics if the system refuses threads.
 fn in_pool(work: impl FnOnce() -> Result<(), CommandError> + Send) -> Result<u8, CommandError> {
     assemble::thread_pool(0)?.install(work).map(|()| 0)
+}
+
+/// Returns the command line of a program, named after it.
+fn command_line(app: &App) -> clap::Command {
+    Cli::command().name(app.name()).bin_name(app.name())
+}
+
+/// Returns the completions of a shell.
+fn completions(app: &App, shell: clap_complete::Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut command_line(app), app.name(), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Returns the manual page: the program, then its commands.
+fn manual(app: &App) -> Result<String, CommandError> {
+    let mut text = Vec::new();
+    let mut command = command_line(app);
+    command.build();
+    let mut render = |command: clap::Command| clap_mangen::Man::new(command).render(&mut text);
+    let commands = command
+        .get_subcommands()
+        .filter(|own| own.get_name() != "help")
+        .cloned();
+    let pages: Vec<clap::Command> = commands.collect();
+    let written = render(command).and_then(|()| pages.into_iter().try_for_each(render));
+    written.map_err(|error| CommandError::new(FAILED, error))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 fn schema(app: &App) -> String {

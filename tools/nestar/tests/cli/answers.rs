@@ -322,3 +322,114 @@ fn every_shipped_deck_passes_the_check() {
     }
     assert!(count > 0);
 }
+
+#[test]
+fn lists_are_searched_by_words() {
+    let place = Place::new();
+    let found = place.nestar(&["list", "parameters", "cycles", "GRAVITY"]);
+    found.has_status(0).prints(&["[gravity]"]);
+    let all = place.nestar(&["list", "parameters"]).out;
+    let entries = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+    assert!(entries(&found.out) < entries(&all) / 4, "{}", found.out);
+    assert!(found.out.lines().all(|line| all.contains(line)));
+    place
+        .nestar(&["list", "parameters", "zzz"])
+        .has_status(2)
+        .complains(&["nothing contains \"zzz\""]);
+}
+
+#[test]
+fn decks_of_the_program_run_by_name() {
+    let place = Place::new();
+    place
+        .nestar(&["deck"])
+        .has_status(0)
+        .prints(&["sedov  ", "A point explosion"]);
+    let text = place.nestar(&["deck", "sedov"]);
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/sedov.toml");
+    assert_eq!(text.out, std::fs::read_to_string(file).expect("a deck"));
+    let small = [
+        "--set",
+        "domain.cells=[16,16,16]",
+        "--set",
+        "time.max_steps=1",
+    ];
+    let run = place.nestar(&[&["run", "sedov"][..], &small].concat());
+    run.has_status(0).tells(&["done: step 1"]);
+    assert!(place.0.join("out/sedov/run.toml").exists());
+    for command in [&["run", "sedof"], &["deck", "sedof"], &["check", "sedof"]] {
+        place
+            .nestar(command)
+            .has_status(2)
+            .complains(&["`sedof`; did you mean `sedov`?"]);
+    }
+    // an error in a setting refers to the deck
+    let wrong = place.nestar(&["check", "sedov", "--set", "sedov.enrgy=1"]);
+    wrong.has_status(2).complains(&["did you mean `energy`?"]);
+    // a file has precedence
+    place.write("sod", "scenario = \"nothing\"");
+    place
+        .nestar(&["check", "sod"])
+        .has_status(2)
+        .complains(&["nothing"]);
+}
+
+#[test]
+fn a_sweep_runs_all_combinations_and_goes_on() {
+    let place = Place::with(super::BLAST);
+    let sweep = |more: &[&str]| {
+        let fixed = [
+            "sweep",
+            "deck.toml",
+            "--output",
+            "all",
+            "--set",
+            "domain.cells=[16,16,16],[8,8,8]",
+        ];
+        place.nestar(&[&fixed[..], more].concat())
+    };
+    let steps = ["--set", "time.max_steps=1,2"];
+    let first = sweep(&steps);
+    first
+        .has_status(0)
+        .prints(&["all/sweep.csv: 4 runs, 0 failed"]);
+    let table = place.read("all/sweep.csv");
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(rows.len(), 5, "{table}");
+    assert!(
+        rows[0].starts_with("run,status,domain.cells,time.max_steps,"),
+        "{table}"
+    );
+    assert!(rows[4].contains(",0,\"[8,8,8]\",2,"), "{table}");
+    let again = sweep(&steps);
+    again.has_status(0).tells(&["there is nothing to do"]);
+    assert_eq!(place.read("all/sweep.csv").lines().count(), 5);
+    // a run that fails does not end the sweep
+    let failed = sweep(&["--set", "hydro.gamma=0.5,1.4", "--set", "time.max_steps=1"]);
+    failed
+        .has_status(1)
+        .prints(&["4 runs, 2 failed"])
+        .tells(&["`hydro.gamma`"]);
+    for (set, why) in [
+        ("time.max_steps", "must be TABLE.KEY"),
+        ("time.max_steps=1,,2", "a value is missing"),
+    ] {
+        sweep(&["--set", set]).has_status(2).complains(&[why]);
+    }
+}
+
+#[test]
+fn completions_and_the_manual_know_all_commands() {
+    let place = Place::new();
+    for arguments in [
+        &["completions", "bash"][..],
+        &["completions", "zsh"],
+        &["man"],
+    ] {
+        let outcome = place.nestar(arguments);
+        outcome
+            .has_status(0)
+            .prints(&["sweep", "resume", "projection"]);
+    }
+    place.nestar(&["completions", "ksh"]).has_status(2);
+}

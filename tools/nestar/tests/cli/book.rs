@@ -75,6 +75,8 @@ fn commands(block: &Block) -> Vec<Vec<String>> {
     let whole = block.text.replace("\\\n", " ");
     let lines = whole.lines().filter_map(|line| {
         let line = line.split(" #").next().unwrap_or_default().trim();
+        // output to a file
+        let line = line.split(" > ").next().unwrap_or_default();
         let line = line
             .strip_prefix("nestar ")
             .or_else(|| line.strip_prefix("cargo run --release -- "));
@@ -129,7 +131,7 @@ fn the_first_page_of_the_book_can_be_followed() {
     let mut ran = 0;
     for block in page.iter().filter(|block| block.language == "sh") {
         for mut arguments in commands(block) {
-            if arguments[0] == "run" {
+            if arguments[0] == "run" || arguments[0] == "sweep" {
                 // a small run shows the same
                 for setting in [
                     "time.max_steps=1",

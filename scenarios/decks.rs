@@ -1,0 +1,97 @@
+//! The decks of this folder, inside the program.
+
+/// A deck inside the program.
+pub struct ShippedDeck {
+    /// Name: that of the file without its ending.
+    pub name: &'static str,
+    /// The text of the file.
+    pub text: &'static str,
+}
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        [$(ShippedDeck { name: $name, text: include_str!(concat!($name, ".toml")) }),*]
+    };
+}
+
+/// All decks, sorted by name.
+pub const DECKS: [ShippedDeck; 43] = shipped![
+    "acoustic-wave",
+    "blast-adaptive",
+    "blast-uniform",
+    "cloud-collapse",
+    "cloud-crushing",
+    "cloud-crushing-6",
+    "cluster-merger",
+    "cold-collapse",
+    "cold-disc-patch",
+    "cold-patch",
+    "cooling-blast",
+    "cooling-box",
+    "cooling-slab",
+    "double-mach",
+    "equilibrium",
+    "evrard",
+    "formula",
+    "gresho",
+    "halo",
+    "hernquist",
+    "implosion",
+    "isentropic-vortex",
+    "jeans",
+    "kelvin-helmholtz",
+    "koyama-inutsuka",
+    "nfw",
+    "plummer",
+    "point-masses",
+    "primordial-cooling",
+    "radiative-shock",
+    "rayleigh-taylor",
+    "sedov",
+    "sod",
+    "sod-diagonal",
+    "sod-y",
+    "sod-z",
+    "spherical-collapse",
+    "thermal-instability",
+    "toro",
+    "tracers",
+    "tracers-turbulence",
+    "two-body",
+    "zarr",
+];
+
+impl ShippedDeck {
+    /// Returns the deck of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<&'static Self> {
+        DECKS.iter().find(|deck| deck.name == name)
+    }
+
+    /// Returns the first line of its description.
+    #[must_use]
+    pub fn title(&self) -> &'static str {
+        let line = self.text.lines().next().unwrap_or_default();
+        line.trim_start_matches('#').trim()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DECKS;
+    use std::path::Path;
+
+    #[test]
+    fn all_decks_of_the_folder_are_in_the_program() {
+        let entries = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")));
+        let names = entries.expect("the folder").filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let deck = name.strip_suffix(".toml")?.to_string();
+            (deck != "Cargo").then_some(deck)
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        assert_eq!(names, DECKS.map(|deck| deck.name.to_string()));
+        assert!(DECKS.iter().all(|deck| deck.title().len() > 10));
+    }
+}
