@@ -168,8 +168,16 @@ pub(crate) fn table(
             }
         }
     }
+    // a misspelt key has been reported
+    let is_misspelt = |key: &str| {
+        let mut unknown = entries
+            .iter()
+            .filter(|entry| record.field(&entry.key).is_none());
+        unknown.any(|entry| nearest(&entry.key, [key]).is_some())
+    };
     for field in record.fields.iter().filter(|field| field.required) {
-        if !entries.iter().any(|entry| entry.key == field.key) {
+        let is_absent = !entries.iter().any(|entry| entry.key == field.key);
+        if is_absent && !(record.others.is_none() && is_misspelt(&field.key)) {
             let message = format!(
                 "{}missing key `{}` ({})",
                 within(path),

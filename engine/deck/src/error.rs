@@ -294,7 +294,7 @@ fn resembled(c: char) -> Option<(&'static str, String)> {
             let ascii = char::from_u32(u32::from(c) - 0xfee0)?;
             return Some(("full-width form", ascii.to_string()));
         }
-        c if c.is_control() && !c.is_ascii_whitespace() => ("control character", ""),
+        c if c.is_control() && !['\t', '\n', '\r'].contains(&c) => ("control character", ""),
         _ => return None,
     };
     Some((name, right.to_owned()))

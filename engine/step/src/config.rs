@@ -416,7 +416,7 @@ pub struct Settings {
     pub mesh: MeshSettings,
 }
 
-/// Largest number of snapshots that `output.interval` may ask for.
+/// Largest number of snapshots of a run.
 const MAX_SNAPSHOTS: f64 = 1e6;
 
 impl Settings {
@@ -442,14 +442,31 @@ impl Settings {
                 return Err(deck.error_at(key, message));
             }
         }
-        let snapshots = (end - begin) / self.output.interval;
-        if !limited && self.output.interval > 0.0 && snapshots > MAX_SNAPSHOTS {
-            let message = format!(
-                "`output.interval` = {:e} asks for {snapshots:.1e} snapshots until `time.end` = {end:e}, more than {MAX_SNAPSHOTS:e}; \
-                 set a longer interval, or check the units of both",
-                self.output.interval
-            );
-            return Err(deck.error_at("output.interval", message));
+        self.check_number_of_snapshots(deck, end - begin)
+    }
+
+    /// Checks that a run over the time `span` writes at most a million snapshots.
+    fn check_number_of_snapshots(&self, deck: &Deck, span: f64) -> Result<(), DeckError> {
+        let (end, output) = (self.time.end, &self.output);
+        let most = match self.time.max_steps {
+            0 => f64::INFINITY,
+            steps => steps as f64,
+        };
+        // a step is at most this long
+        let steps = (span / self.time.max_step).min(most);
+        let by_time = (output.interval > 0.0).then(|| (span / output.interval).min(most));
+        let by_steps = (output.steps > 0).then(|| steps / output.steps as f64);
+        for (key, interval, count) in [
+            ("output.interval", output.interval, by_time),
+            ("output.steps", output.steps as f64, by_steps),
+        ] {
+            if let Some(count) = count.filter(|count| *count > MAX_SNAPSHOTS) {
+                let message = format!(
+                    "`{key}` = {interval:e} asks for {count:.1e} snapshots until `time.end` = {end:e}, more than {MAX_SNAPSHOTS:e}; \
+                     set a larger value, or check the units"
+                );
+                return Err(deck.error_at(key, message));
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Advances a cell through a step of its level with adaptive sub-steps.
 use super::equations::derivatives;
 use super::network::{CellConditions, Network, with_dust_heating};
-use super::rodas::rodas3;
+use super::rodas::{RodasStep, rodas3};
 use super::species::{Abundances, electrons, heat_capacity, renormalised};
 use crate::mesh::subcycle::{CONTINUE, DONE, FAILED};
 use nestar_device::{Real, device};
@@ -33,6 +33,10 @@ pub struct SubstepProgress<R> {
     /// Number of sub-steps of this call, including rejected ones.
     pub substeps: i32,
 }
+
+/// Fraction of the energy at the floor by which a sub-step may end below it.
+#[device]
+const FLOOR_TOLERANCE: f64 = 1e-3;
 
 /// A sub-step shorter than this fraction of the remaining time counts as a failure.
 #[device]
@@ -126,20 +130,73 @@ pub fn advance<R: Real, const S: usize, const N: usize>(
         }
         substeps += 1;
         let last = clock.step >= clock.left * 0.999999;
-        let h = if last { clock.left } else { clock.step };
-        let taken = rodas3::<R, S, N>(p, &here, &s, h, held, &f, &j);
+        let whole = if last { clock.left } else { clock.step };
+        let (taken, h) = substep_to_floor::<R, S, N>(p, &here, &s, whole, held, &f, &j);
         fresh = taken.error <= 1.0;
         if fresh {
-            s = accept_substep::<R, S>(p, &taken.state, &mut clock);
+            s = accept_substep::<R, S>(p, &taken.state, held, &mut clock);
             clock.heated += h * here.heating;
         }
-        status = control_substep(&mut clock, h, last, taken.error);
+        status = control_substep(&mut clock, h, last && h == whole, taken.error);
+        if fresh && h < whole {
+            // the step that ends at the floor is short for no reason of accuracy
+            clock.step = whole;
+        }
     }
     SubstepProgress {
         state: s,
         clock,
         status,
         substeps,
+    }
+}
+
+/// Takes a sub-step of length `h`, or a shorter one that ends where cooling gas reaches the floor; returns it and its length.
+#[device]
+fn substep_to_floor<R: Real, const S: usize, const N: usize>(
+    p: &Network<R>,
+    cell: &CellConditions<R>,
+    s: &Abundances<R>,
+    h: R,
+    held: bool,
+    f: &[R; N],
+    j: &[[R; N]; N],
+) -> (RodasStep<R>, R) {
+    let mut length = h;
+    let mut attempts = 0;
+    let mut taken = RodasStep::<R> {
+        state: *s,
+        error: R::lit(0.0),
+    };
+    while attempts < 2 {
+        attempts += 1;
+        taken = rodas3::<R, S, N>(p, cell, s, length, held, f, j);
+        let to_floor = length * fraction_above_floor::<R, S>(p, s, &taken.state, held);
+        if attempts == 1 && taken.error <= 1.0 && to_floor < length {
+            length = to_floor;
+        } else {
+            attempts = 2;
+        }
+    }
+    (taken, length)
+}
+
+/// Returns the fraction of a sub-step from `s` to `taken` after which the gas reaches the floor, by linear interpolation of its energy; 1 if
+/// it stays above, or is `held` at the floor. Gas that cooled far below the floor within a sub-step would recombine there.
+#[device]
+fn fraction_above_floor<R: Real, const S: usize>(
+    p: &Network<R>,
+    s: &Abundances<R>,
+    taken: &Abundances<R>,
+    held: bool,
+) -> R {
+    let least = least_energy::<R, S>(p, taken);
+    let above = s.energy - least_energy::<R, S>(p, s);
+    let below = least - taken.energy;
+    if held || above <= 0.0 || below <= least * R::lit(FLOOR_TOLERANCE) {
+        R::lit(1.0)
+    } else {
+        above / (above + below)
     }
 }
 
@@ -164,12 +221,14 @@ fn control_substep<R: Real>(clock: &mut SubstepClock<R>, h: R, last: bool, error
 fn accept_substep<R: Real, const S: usize>(
     p: &Network<R>,
     taken: &Abundances<R>,
+    held: bool,
     clock: &mut SubstepClock<R>,
 ) -> Abundances<R> {
     let mut s = renormalised::<R, S>(taken, p.helium, p.deuterium);
     let least = least_energy::<R, S>(p, &s);
     clock.floored += (least - s.energy).max(0.0);
-    s.energy = s.energy.max(least);
+    // gas that is held radiates what its electrons have lost
+    s.energy = if held { least } else { s.energy.max(least) };
     s
 }
 

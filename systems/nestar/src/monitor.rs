@@ -18,9 +18,8 @@ pub struct MonitorOptions {
     pub output: Option<PathBuf>,
     /// If `true`, the run continues from its latest snapshot.
     pub resume: bool,
-    /// If `true`, another SIGINT, SIGTERM or SIGHUP, sent a second or more after the first signal, ends the program at once. Must be
-    /// `false` for ranks started by a launcher, because launchers repeat signals.
-    pub one_process: bool,
+    /// Handlers of signals, installed as early as possible.
+    pub signals: Signals,
     /// Instruction for continuing an interrupted run.
     pub continuation: String,
 }
@@ -45,6 +44,7 @@ impl Simulation {
     }
 
     fn run_as_program(&mut self, resume: bool) -> Result<RunSummary, Error> {
+        let signals = Signals::install(true)?;
         let settings = self.engine().settings.clone();
         let reporter = Reporter::new(ReportOptions {
             quiet: false,
@@ -55,7 +55,7 @@ impl Simulation {
         let options = MonitorOptions {
             output: None,
             resume,
-            one_process: true,
+            signals,
             continuation: "calling `resume` instead of `run`".into(),
         };
         self.run_monitored(&reporter, options, |_| String::new())
@@ -71,7 +71,8 @@ impl Simulation {
         options: MonitorOptions,
         closing: impl FnOnce(&Engine) -> String,
     ) -> Result<RunSummary, Error> {
-        let signals = Signals::watch(reporter, options.one_process)?;
+        let signals = options.signals;
+        signals.report_stop(reporter.clone()).map_err(no_signals)?;
         let build = self.build.clone();
         let result = self.run_with(RunOptions {
             output: options.output,
@@ -149,8 +150,11 @@ impl StopRequest {
     }
 }
 
-/// Signal handlers during a run; default handling is restored on drop.
-struct Signals {
+/// Signal handlers during a run; default handling is restored on drop. A signal before the first step stops the run with a snapshot of the
+/// initial state.
+pub struct Signals {
+    /// `true` if another signal ends the program at once.
+    one_process: bool,
     /// Set by the first signal.
     stop: Arc<AtomicBool>,
     /// Set by SIGUSR2; the run clears it.
@@ -163,26 +167,24 @@ struct Signals {
 static IDLE: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 impl Signals {
-    fn watch(reporter: &Reporter, one_process: bool) -> Result<Self, Error> {
+    /// Installs the handlers. If `one_process` is `true`, another SIGINT, SIGTERM or SIGHUP, sent a second or more after the first signal,
+    /// ends the program at once. It must be `false` for ranks started by a launcher, because launchers repeat signals.
+    ///
+    /// # Errors
+    /// The system refuses them.
+    pub fn install(one_process: bool) -> Result<Self, Error> {
         let mut signals = Self {
+            one_process,
             stop: Arc::default(),
             snapshot: Arc::default(),
             over: Arc::default(),
             ids: Vec::new(),
         };
-        let registered = signals.register(one_process);
-        registered
-            .and_then(|()| signals.report_stop(reporter.clone(), one_process))
-            .map_err(|e| {
-                Error::Setup(format!(
-                    "cannot install signal handlers and start their thread: {e}; allow more threads (`ulimit -u`) or memory \
-                     (`ulimit -v`), or use fewer (`run.threads`)"
-                ))
-            })?;
+        signals.register().map_err(no_signals)?;
         Ok(signals)
     }
 
-    fn register(&mut self, one_process: bool) -> std::io::Result<()> {
+    fn register(&mut self) -> std::io::Result<()> {
         let ignored = hangups_are_ignored();
         let wanted = [SIGINT, SIGTERM, SIGUSR1, SIGHUP].into_iter();
         let wanted: Vec<_> = wanted.filter(|s| *s != SIGHUP || !ignored).collect();
@@ -194,7 +196,7 @@ impl Signals {
             if first {
                 flag::register_conditional_default(signal, idle.clone())?;
             }
-            let may_end = one_process && signal != SIGUSR1;
+            let may_end = self.one_process && signal != SIGUSR1;
             let request = request.clone();
             let handle = move || {
                 if request.record() && may_end {
@@ -215,9 +217,9 @@ impl Signals {
     }
 
     /// Reports a signal at once, because a root step may take minutes.
-    fn report_stop(&self, reporter: Reporter, one_process: bool) -> std::io::Result<()> {
+    fn report_stop(&self, reporter: Reporter) -> std::io::Result<()> {
         let (raised, over) = (self.stop.clone(), self.over.clone());
-        let hint = if one_process {
+        let hint = if self.one_process {
             "; another signal ends the program at once"
         } else {
             ""
@@ -236,6 +238,14 @@ impl Signals {
         let thread = std::thread::Builder::new().name("signals".into());
         thread.spawn(wait).map(|_| ())
     }
+}
+
+/// Returns the error of a system that refuses handlers or their thread.
+fn no_signals(error: std::io::Error) -> Error {
+    Error::Setup(format!(
+        "cannot install signal handlers and start their thread: {error}; allow more threads (`ulimit -u`) or memory (`ulimit -v`), or use \
+         fewer (`run.threads`)"
+    ))
 }
 
 impl Drop for Signals {

@@ -79,7 +79,7 @@ pub struct ChemistryConfig {
     #[schemars(schema_with = "crate::fields::quantities::number_or_formula")]
     pub heating: String,
     /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
-    #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0)]
+    #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0, max = 1e-10)]
     pub photoelectric: f64,
     /// Radiation background at `redshift`, in addition to the rates below: a table of rates by redshift, or a text file
     /// (`.csv`) or Zarr group (`.zarr`) with the same columns, relative to the deck.

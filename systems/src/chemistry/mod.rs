@@ -8,7 +8,7 @@ mod radiation;
 mod times;
 
 use crate::declare::{Declare, GasFrame};
-use crate::fields::quantities::{heating, vocabulary_of_rates};
+use crate::fields::quantities::{check_heating, heating, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, InitialScalars, PressureFormula};
 use crate::order::{Limit, Synchronise};
 use crate::register::{Register, add_update};
@@ -238,6 +238,7 @@ fn heat(
     let mut names = vocabulary_of_rates(model);
     names.retain(|(name, _)| stays(name));
     let (number, constant) = heating(deck, "chemistry.heating", &config.heating, names)?;
+    check_heating(deck, "chemistry.heating", constant)?;
     Ok(match constant {
         Some(constant) => (constant, None),
         None => (0.0, Some(Arc::new(DerivedInputs::new(vec![number])))),

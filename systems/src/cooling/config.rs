@@ -67,7 +67,7 @@ pub struct CoolingConfig {
     #[schemars(schema_with = "crate::fields::quantities::number_or_formula")]
     pub heating: String,
     /// Photo-electric heating rate by dust in gas colder than 2e4 K; 8.5e-26 in the solar neighbourhood.
-    #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0)]
+    #[key(default = 0.0, unit = "erg/s/hydrogen nucleus", min = 0.0, max = 1e-10)]
     pub photoelectric: f64,
     /// Pressure floor that keeps the Jeans length above this number of cells of the finest level, p >= N^2 G rho^2
     /// dx^2/(gamma pi); 0: off. A common value is 4.

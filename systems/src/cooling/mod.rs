@@ -14,7 +14,7 @@ pub use config::{CoolingConfig, LawsConfig, RatesConfig};
 pub use rate_source::{CoolingLaws, CoolingRates};
 
 use crate::declare::Declare;
-use crate::fields::quantities::{compile, heating, vocabulary_of_rates};
+use crate::fields::quantities::{check_heating, compile, heating, vocabulary_of_rates};
 use crate::fields::{Gas, GasModel, GravitationalConstant};
 use crate::order::{Advance, Split};
 use crate::register::Register;
@@ -213,6 +213,7 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<CoolingSetup, Error> {
     // a formula of quantities is compiled when all of them are known
     let formula = heating(deck, HEATING, &config.heating, Vec::new()).ok();
     let constant = formula.and_then(|(_, constant)| constant);
+    check_heating(deck, HEATING, constant)?;
     let gamma = model.gamma;
     let curves = tabulation::curves(config, deck, source, gamma, metals, constant)?;
     let cooler = CoolingModel {

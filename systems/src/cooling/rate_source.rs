@@ -1,5 +1,6 @@
 //! Cooling rates, their range of validity, and cooling laws of programs.
 
+use crate::fields::quantities::LARGEST_RATE;
 use bevy_ecs::prelude::*;
 use nestar_engine::step::Catalogue;
 use nestar_engine::{Engine, Error};
@@ -9,18 +10,15 @@ use nestar_kernels::cooling::tabulate::MolecularWeight;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Largest plausible rate, erg cm^3/s or erg/s per hydrogen nucleus: larger values are probably logarithms.
-const LARGEST: f64 = 1e-10;
-
 /// Returns why a value of a table is no rate of cooling or heating, `None` if it may be one.
 pub(super) fn implausible(value: f64) -> Option<String> {
     match value {
-        _ if value.abs() <= LARGEST && value >= 0.0 => None,
-        _ if value.abs() <= LARGEST => {
+        _ if value.abs() <= LARGEST_RATE && value >= 0.0 => None,
+        _ if value.abs() <= LARGEST_RATE => {
             Some("negative: cooling and heating are both rates from 0 on".into())
         }
         _ => Some(format!(
-            "beyond the largest plausible rate {LARGEST:e}: give rates, not logarithms"
+            "beyond the largest plausible rate {LARGEST_RATE:e}: give rates, not logarithms"
         )),
     }
 }

@@ -147,6 +147,9 @@ fn nodes(config: &CoolingConfig, source: &RateSource, constant: Option<f64>) -> 
     }
 }
 
+/// Temperature that all tables reach, in kelvin. Logarithms of temperatures are smaller.
+const LOWEST_REACH: f64 = 10.0;
+
 /// Tabulates the rates of `source` with the heating and the background of the deck. `constant` is the additional heating, unless a formula
 /// gives it.
 ///
@@ -162,6 +165,13 @@ pub(super) fn curves(
 ) -> Result<CoolingTable<f64>, DeckError> {
     let highest = source.known[1];
     let varies = source.metallicities.len() > 1 && carries;
+    let last = source.nodes.last().copied().unwrap_or(highest);
+    if last < LOWEST_REACH {
+        let why = format!(
+            "the last temperature is {last:?} K: give temperatures in kelvin, not logarithms"
+        );
+        return Err(deck.error_at("cooling.table", why));
+    }
     check_reach(config, deck, source.known)?;
     check_choices(config, deck, &source, varies)?;
     let grid = TableGrid {

@@ -294,11 +294,11 @@ impl ZarrTable {
         let weights = self.weight.iter().flat_map(|weights| weights.iter());
         match weights
             .enumerate()
-            .find(|(_, weight)| weight.is_nan() || **weight <= 0.0)
+            .find(|(_, weight)| !(0.1..=100.0).contains(*weight))
         {
             None => Ok(()),
             Some((k, weight)) => Err(format!(
-                "`mean_molecular_weight` is {weight:?} {}, it must be above 0",
+                "`mean_molecular_weight` is {weight:?} {}, it must be 0.1 to 100 hydrogen masses",
                 place(k)
             )),
         }

@@ -429,3 +429,24 @@ pub(crate) fn heating(
     };
     Ok((number, constant))
 }
+
+/// Checks that a constant heating rate is no logarithm.
+///
+/// # Errors
+/// The rate is beyond the largest plausible one.
+pub(crate) fn check_heating(
+    deck: &Deck,
+    key: &str,
+    constant: Option<f64>,
+) -> Result<(), DeckError> {
+    if let Some(rate) = constant.filter(|rate| rate.abs() > LARGEST_RATE) {
+        let why = format!(
+            "`{key}` is {rate:e}, beyond the largest plausible rate {LARGEST_RATE:e} erg/s per hydrogen nucleus: give a rate, not a logarithm"
+        );
+        return Err(deck.error_at(key, why));
+    }
+    Ok(())
+}
+
+/// Largest plausible rate of cooling or heating, erg cm^3/s or erg/s per hydrogen nucleus: larger values are probably logarithms.
+pub(crate) const LARGEST_RATE: f64 = 1e-10;

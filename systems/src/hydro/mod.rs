@@ -75,7 +75,7 @@ impl Plugin for Hydro {
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
         sim.check_initial(initial::require_range);
-        sim.check_changed(require_sets);
+        sim.check_changed(require_fractions);
         if config.frozen {
             return Ok(());
         }
@@ -230,13 +230,13 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
 /// Number of patches that are checked together.
 const ROWS_AT_A_TIME: usize = 256;
 
-/// Checks that the fractions of each set sum to 1 to within round-off.
+/// Checks that mass fractions are between 0 and 1, and that those of each set sum to 1 to within round-off.
 ///
 /// # Errors
 /// The fractions in a cell do not; a device fails.
-fn require_sets(world: &World) -> Result<(), Error> {
+fn require_fractions(world: &World) -> Result<(), Error> {
     let topology = world.resource::<Topology>();
-    if world.resource::<GasModel>().sets.count() == 0 {
+    if !world.resource::<GasModel>().fractions.contains(&true) {
         return Ok(());
     }
     let parts = (0..=topology.finest()).flat_map(|level| {
@@ -253,7 +253,7 @@ fn require_sets(world: &World) -> Result<(), Error> {
     Ok(())
 }
 
-/// Describes the first invalid set in some patches of a level.
+/// Describes the first invalid fraction or set in some patches of a level.
 fn wrong(world: &World, level: usize, rows: &[u32]) -> Result<Option<String>, Error> {
     let (gas, model) = (Pool::<Gas>::of(world), world.resource::<GasModel>());
     let tolerance = match gas.precision() {
@@ -272,6 +272,17 @@ fn wrong(world: &World, level: usize, rows: &[u32]) -> Result<Option<String>, Er
             trace if trace < 0.0 && trace > -tolerance => 0.0,
             fraction => fraction,
         };
-        model.invalid_set(tolerance, fraction)
+        let bounds = -tolerance..=1.0 + tolerance;
+        let mut fractions = (0..scalars.len()).filter(|&s| model.fractions[s]);
+        let wrong = fractions.find(|&s| !bounds.contains(&fraction(s)));
+        let why = |s: usize| {
+            let (name, value) = (&model.scalars[s], fraction(s));
+            format!(
+                "the fraction of {name} is {value}, but mass fractions are between 0 and 1: `scalar_{name}` is a density between 0 \
+                 and `density`, unless hydro.quantities has {name:?}"
+            )
+        };
+        let set = || model.invalid_set(tolerance, fraction);
+        wrong.map(why).or_else(set)
     }))
 }

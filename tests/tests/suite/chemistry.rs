@@ -324,6 +324,7 @@ fn invalid_decks_are_refused_with_their_key() {
         ("chemistry.hydrogen_fraction=1.0", "leaves no helium"),
         ("hydro.gamma=1.4", "set `hydro.gamma = 1.6666666666666667`"),
         ("chemistry.tolerance=0", "chemistry.tolerance"),
+        ("chemistry.heating=-26", "give a rate, not a logarithm"),
         ("chemistry.initial=given", "`initial.scalars.HII`"),
     ] {
         let refused = nestar::Simulation::new(deck(BOX, &[setting]));

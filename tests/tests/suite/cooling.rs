@@ -498,7 +498,8 @@ fn logarithms_and_negative_rates_in_zarr_arrays_are_refused() {
         ("cooling_metal", -1.0e-20, "negative"),
         ("heating_primordial", -26.0, "not logarithms"),
         ("heating_metal", -1e-26, "negative"),
-        ("mean_molecular_weight", 0.0, "must be above 0"),
+        ("mean_molecular_weight", 0.0, "must be 0.1 to 100"),
+        ("mean_molecular_weight", 1e-24, "must be 0.1 to 100"),
     ] {
         write_table(&group, |_| 0.6);
         write_array(&group, name, &[2, 2, 11], &[value; 44]);
@@ -507,5 +508,22 @@ fn logarithms_and_negative_rates_in_zarr_arrays_are_refused() {
             assert!(message.contains(part), "{name} {value}: {message}");
         }
         std::fs::remove_dir_all(&group).expect("removed");
+    }
+}
+
+#[test]
+fn heating_and_temperatures_in_logarithms_are_refused() {
+    for (setting, words) in [
+        ("cooling.heating=-26", "give a rate, not a logarithm"),
+        ("cooling.heating=26", "give a rate, not a logarithm"),
+        ("cooling.heating='-2*13'", "give a rate, not a logarithm"),
+        ("cooling.photoelectric=26", "at most 1e-10"),
+        (
+            "cooling.table={temperature_k=[2,4,8],lambda=[1e-25,1e-23,1e-22]}",
+            "not logarithms",
+        ),
+    ] {
+        let why = refused(&[setting]);
+        assert!(why.contains(words), "{setting}: {why}");
     }
 }

@@ -208,7 +208,7 @@ fn a_deck_that_names_what_it_adds_needs_no_override() {
     let scratch = Scratch::new();
     let directory = begun(&scratch, "run", &[]);
     let text = BLAST.replace("[\"dye\"]", "[\"dye\", \"smoke\"]");
-    let text = format!("{text}[run]\nadded = {{ scalar_smoke = 0.5 }}\n");
+    let text = format!("{text}[run]\nadded = {{ scalar_smoke = 0.1 }}\n");
     let other = format!("{text}[units]\nlength_cgs = 2.0\n");
     let error = run_into(&directory, true, &other, &SECOND).expect_err("refused");
     let why = error.to_string();
@@ -219,7 +219,7 @@ fn a_deck_that_names_what_it_adds_needs_no_override() {
     run_into(&directory, true, &text, &SECOND).unwrap_or_else(|e| panic!("{e}"));
     let total = column(&directory, "total_scalar_smoke");
     assert!(
-        total.iter().all(|total| (total - 0.5).abs() < 1e-13),
+        total.iter().all(|total| (total - 0.1).abs() < 1e-13),
         "{total:?}"
     );
 }
@@ -237,7 +237,7 @@ fn meaningless_field_changes_are_refused_by_name() {
             "--set run.added.scalar_smoke=0",
         ],
     );
-    let cases: [(&[&str], &[&str]); 9] = [
+    let cases: [(&[&str], &[&str]); 11] = [
         (
             &[two, "run.added.scalar_smok=0"],
             &["scalar_smok", "did you mean `scalar_smoke`?"],
@@ -263,6 +263,18 @@ fn meaningless_field_changes_are_refused_by_name() {
         (
             &[two, "run.added.scalar_smoke=1/(x - x)"],
             &["\"1/(x - x)\" is inf in a cell"],
+        ),
+        (
+            &[two, "run.added.scalar_smoke=-7"],
+            &[
+                "the fraction of smoke is -",
+                "between 0 and 1",
+                "hydro.quantities",
+            ],
+        ),
+        (
+            &[two, "run.added.scalar_smoke=1.001*density"],
+            &["the fraction of smoke is 1.00"],
         ),
         (
             &[two, "run.added.scalar_smoke=initial"],

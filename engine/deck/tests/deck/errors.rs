@@ -71,6 +71,7 @@ fn misleading_characters_are_named() {
         ("end = \u{ff11}", "U+FF11", "write 1"),
         ("cells = [8,\u{3000}8]", "U+3000", "write a blank"),
         ("\u{2066}end = 1", "U+2066", "delete it"),
+        ("end = \u{c}1", "U+000C", "delete it"),
     ] {
         let error = message(Deck::parse("d.toml", deck).expect_err(deck));
         assert!(error.contains(code) && error.contains(advice), "{error}");
@@ -325,6 +326,17 @@ fn a_required_table_is_asked_for() {
     assert_eq!(
         error.to_string(),
         "d.toml:2:2: `needy`: missing key `mass` (a number)\n 2 | [needy]\n   |  ^^^^^"
+    );
+}
+
+#[test]
+fn a_misspelt_required_key_is_reported_once() {
+    let mut deck = Deck::parse("d.toml", "[needy]\nmas = 1.0\n").expect("a deck");
+    let error = deck.table::<Needy>("needy").expect_err("a misspelt key");
+    let why = message(error);
+    assert!(
+        why.contains("unknown key `mas`") && why.contains("did you mean `mass`?"),
+        "{why}"
     );
 }
 

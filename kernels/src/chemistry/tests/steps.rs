@@ -172,3 +172,43 @@ fn twelve_species_form_hd_in_recombining_gas() {
     );
     assert!(end.y[HD] / DEUTERIUM > 0.1 && cold < 0.8 * warm);
 }
+
+/// Electrons after cooling from 5e5 K to the floor and staying there, in steps of `dt` Myr.
+fn electrons_at_the_floor(p: &Network<f64>, dt: f64, steps: usize) -> f64 {
+    let mut s = at::<3>(p, 1e3, 5e5);
+    let cell = CellConditions {
+        density: 1e4,
+        heating: 0.0,
+        dust: 0.0,
+    };
+    for _ in 0..steps {
+        let end = advance::<f64, 3, 4>(p, &cell, s, SubstepClock::default(), dt, 5000);
+        assert_eq!(end.status, DONE);
+        s = end.state;
+    }
+    assert!((kelvin::<3>(&s) - 1e4).abs() < 1.0, "{}", kelvin::<3>(&s));
+    charge::<3>(&s)
+}
+
+#[test]
+fn ionisation_at_the_floor_does_not_depend_on_the_length_of_steps() {
+    let precision = Tolerances {
+        floor_k: 1e4,
+        ..Tolerances::default()
+    };
+    let p = Network::new(
+        6,
+        RateChoices::default(),
+        [HELIUM, 0.0],
+        &Background::default(),
+        precision,
+    );
+    let fine = electrons_at_the_floor(&p, 1e-2 / 2000.0, 2000);
+    for steps in [1, 20, 200] {
+        let found = electrons_at_the_floor(&p, 1e-2 / steps as f64, steps);
+        assert!(
+            (found / fine - 1.0).abs() < 0.01,
+            "{steps} steps: {found:e} for {fine:e}"
+        );
+    }
+}

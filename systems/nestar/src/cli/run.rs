@@ -12,7 +12,7 @@ use nestar::engine::run::{RunSummary, restart};
 use nestar::engine::step::memory::{LimitSource, Shortage};
 use nestar::engine::step::{Activity, RunCounters};
 use nestar::kernels::hydro::LaneChoice;
-use nestar::monitor::MonitorOptions;
+use nestar::monitor::{MonitorOptions, Signals};
 use nestar::report::{ReportOptions, Reporter};
 use nestar::systems::units::Units;
 use nestar::{App, engine};
@@ -108,6 +108,7 @@ pub fn run(
     ranks: &Ranks,
     library: &str,
 ) -> Result<u8, CommandError> {
+    let signals = Signals::install(ranks.is_single() || arguments.ranks.are_several())?;
     let deck = arguments.deck.read(app, &arguments.changes())?;
     let mut sim = app.simulation_on(deck, ranks.clone())?;
     let settings = sim.engine().settings.clone();
@@ -135,7 +136,7 @@ pub fn run(
     let options = MonitorOptions {
         output: Some(directory),
         resume: arguments.resume,
-        one_process: ranks.is_single() || arguments.ranks.are_several(),
+        signals,
         continuation: resuming_command(app),
     };
     status(app, sim.run_monitored(&reporter, options, describe_times))

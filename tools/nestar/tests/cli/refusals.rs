@@ -309,6 +309,16 @@ fn intervals_that_the_time_cannot_resolve_are_refused_by_key() {
         }
         assert!(!place.0.join("run").exists());
     }
+    for changes in [
+        &["output.steps=1", "time.max_step=1e-9"][..],
+        &["output.interval=1e-9", "time.max_steps=2000000"],
+    ] {
+        let sets = changes.iter().flat_map(|change| ["--set", change]);
+        let arguments: Vec<&str> = ["check", "deck.toml"].into_iter().chain(sets).collect();
+        let key = changes[0].split('=').next().unwrap_or_default();
+        let told = ["more than 1e6", key];
+        place.nestar(&arguments).has_status(2).complains(&told);
+    }
     // few steps cannot write many snapshots
     let changes = |steps| ["--set", "output.interval=1e-20", "--set", steps];
     let few = [

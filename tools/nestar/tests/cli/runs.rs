@@ -483,3 +483,34 @@ fn a_run_with_files_continues_and_is_drawn_from_any_place() {
         " mass/length**3 ",
     ]);
 }
+
+/// Returns `true` if a process handles SIGTERM.
+#[cfg(target_os = "linux")]
+fn handles_sigterm(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+    let status = status.unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask >> 14 & 1 == 1)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_during_the_set_up_stops_the_run_with_a_snapshot() {
+    let place = Place::new();
+    // the set-up of equilibrium spheres takes a second
+    let small = ["constants.n=2000", "constants.cells=16", "mesh.max_level=1"];
+    let sets = small.iter().flat_map(|change| ["--set", change]);
+    let arguments: Vec<&str> = ["run", "cluster-merger", "--output", "run"]
+        .into_iter()
+        .chain(sets)
+        .collect();
+    let child = place.command(&arguments).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the program starts");
+    wait_until("a handler of signals", || handles_sigterm(&child));
+    assert!(!place.0.join("run").exists(), "the set-up is over");
+    terminate(&child);
+    let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+    outcome.has_status(3).tells(&["interrupted at step 0"]);
+    assert_eq!(place.snapshots("run"), ["000000.zarr"]);
+}
