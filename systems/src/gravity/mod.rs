@@ -18,8 +18,6 @@ mod gas_kick;
 mod kernels;
 mod level_solver;
 mod multipole;
-mod own_potential;
-mod pair_potentials;
 mod particle_potentials;
 pub mod root_fft;
 mod root_level;

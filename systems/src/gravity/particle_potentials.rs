@@ -1,13 +1,32 @@
 //! Systems that solve for the potentials that only particles feel: the own potential of each level, and those of pairs.
+//!
+//! # Own potential
+//!
+//! Own potential of levels, without the fine-grid correction, for matter near coarse-fine faces.
+//!
+//! Such matter is deposited in cells of two widths. The potential of all levels together contains the difference of
+//! both deposits, which exerts a force on the matter itself. Boundary values come from the potential of all levels,
+//! because the boundary of a level is far from its finer levels. Boundary values from coarser levels alone would
+//! correspond to matter in the middle of a coarse cell.
+//!
+//! # Pairs
+//!
+//! Potentials of pairs of particles: the two particles of a pair attract each other through the potentials of one level.
+//!
+//! A particle outside the boundary zone of a level is a source of the inner potential of the level and of the outer potential
+//! of the coarser level, with the same mass and with clouds of the two widths. It feels the own potential of the coarser
+//! level, minus its outer potential, plus the inner potential of its level. A particle in the boundary zone feels the own
+//! potential of the coarser level. A pair with a particle in the zone or on the coarser level thus interacts through the own
+//! potential, and any other pair through the inner potential. Each of these forces is balanced.
 
-use super::exchanges_own_halos;
-use super::level_solver::{LevelSolver, LevelState, PotentialField};
-use super::own_potential;
-use super::pair_potentials::{self, OuterMean};
+use super::exterior_potential::ExteriorPotential;
+use super::level_solver::{DeviceSolver, LevelSolver, LevelState, PoissonEquation, PotentialField};
+use super::root_level::RootSums;
 use super::surroundings::Surroundings;
 use super::systems::{
     Gravity, has_changed, solve_aligned_levels, solve_initial_potential, solve_potential,
 };
+use super::{exchanges_own_halos, exterior_state, matter, potential};
 use crate::fields::{
     InnerMatter, InnerPotential, OuterMatter, OuterPotential, OwnPotential,
     PairAccelerationRequested, Potential,
@@ -16,16 +35,17 @@ use crate::order::{Advance, Aligned, Ready};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine::comm::Ranks;
+use nestar_engine::data::FieldSpec;
 use nestar_engine::mesh::{LevelClock, Levels};
 use nestar_engine::step::{AlignedLevels, Read, SystemOptions};
 use nestar_engine::{Engine, Error};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// Registers the fields and the systems, after those of the potential.
 pub(super) fn register(sim: &mut Engine, surroundings: Surroundings) -> Result<(), Error> {
-    own_potential::register(sim, surroundings)?;
+    register_own(sim, surroundings)?;
     if sim.world.contains_resource::<PairAccelerationRequested>() {
-        pair_potentials::register(sim, surroundings)?;
+        register_pairs(sim, surroundings)?;
     }
     declare_fields(
         sim.system_in(Ready::Recompute, solve_initial_particle_potentials)
@@ -185,4 +205,158 @@ pub(super) fn solve_initial_particle_potentials(
         inner.copy_potential(0)?;
     }
     Ok(())
+}
+
+/// The field is stored in snapshots: it is the result of iterations that a restart could not reproduce to the last bit.
+fn own_potential() -> FieldSpec {
+    let mut spec = potential();
+    spec.components[0].name = "own_potential".into();
+    spec.components[0].long_name = "gravitational potential without what finer levels add".into();
+    spec.banks = spec.time_levels;
+    spec
+}
+
+/// Registers the field and the state of its solver.
+fn register_own(sim: &mut Engine, surroundings: Surroundings) -> Result<(), Error> {
+    sim.register_field::<OwnPotential>(own_potential())?;
+    let state = exterior_state::<OwnPotential>(sim, surroundings);
+    sim.register_state("own_gravity", state)
+}
+
+impl ParticlePotentialSolver<'_, '_, OwnPotential> {
+    /// Returns `true` if finer levels contribute to the equation of a level; otherwise the potential itself is used.
+    fn differs(&self, level: usize) -> bool {
+        self.gravity.two_way() && level < self.grids.rows.finest()
+    }
+
+    /// Copies the potential of a level, with its values around the domain.
+    fn copy_with_exterior(&mut self, level: usize) -> Result<(), Error> {
+        self.copy_potential(level)?;
+        let grids = &mut self.grids;
+        let (kernels, from) = (
+            grids.solver.kernels.as_ref(),
+            &grids.coarser.exterior_potential,
+        );
+        match level {
+            0 => (grids.exterior_potential).copy_from(&grids.ranks, from, kernels),
+            _ => Ok(()),
+        }
+    }
+
+    /// Predicts the potential at the end of the step of a level, until it is solved for on synchronised levels.
+    pub fn predict(&mut self, level: usize) -> Result<(), Error> {
+        self.grids.commit(level)?;
+        if !self.differs(level) {
+            // new finer levels have not changed it yet
+            return self.copy_with_exterior(level);
+        }
+        // in the step, the equation differs from that of the potential by a constant fine-grid correction
+        self.follow_potential(level)?;
+        match level {
+            0 => self.grids.restore_beyond(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Solves for the potential of an aligned level.
+    pub fn solve_own_aligned(&mut self, level: usize) -> Result<(), Error> {
+        match self.differs(level) {
+            true => self.solve_aligned(level),
+            false => self.copy_with_exterior(level),
+        }
+    }
+
+    /// Solves for the potential of all levels before the first step, unless it was restored.
+    pub fn solve_own_initially(&mut self) -> Result<(), Error> {
+        for level in 0..=self.grids.rows.finest() {
+            match self.differs(level) {
+                true => (self.grids).solve_initially(level, &self.gravity, &self.ranks)?,
+                false => self.copy_with_exterior(level)?,
+            }
+        }
+        self.grids.exterior_potential.solved = true;
+        Ok(())
+    }
+}
+
+fn potential_of(name: &str, whose: &str) -> FieldSpec {
+    let mut spec = potential();
+    spec.components[0].name = name.to_owned();
+    spec.components[0].long_name = format!("gravitational potential of particles {whose}");
+    spec.banks = spec.time_levels;
+    spec
+}
+
+fn matter_of(name: &str, whose: &str) -> FieldSpec {
+    let mut spec = matter();
+    spec.components[0].name = name.to_owned();
+    spec.components[0].long_name = format!("density of matter, with particles {whose}");
+    spec
+}
+
+/// Registers the fields and the states of their solvers.
+fn register_pairs(sim: &mut Engine, surroundings: Surroundings) -> Result<(), Error> {
+    let (inner, outer) = (
+        "outside the boundary zone",
+        "outside the boundary zone of the next finer level",
+    );
+    sim.register_field::<InnerPotential>(potential_of("inner_potential", inner))?;
+    sim.register_field::<OuterPotential>(potential_of("outer_potential", outer))?;
+    sim.register_field::<InnerMatter>(matter_of("inner_matter", inner))?;
+    sim.register_field::<OuterMatter>(matter_of("outer_matter", outer))?;
+    let state = exterior_state::<OuterPotential>(sim, surroundings);
+    sim.register_state("outer_gravity", state)?;
+    // the values around the domain are those of the outer potential
+    let state = exterior_state::<InnerPotential>(sim, Surroundings::PERIODIC);
+    sim.register_state("inner_gravity", state)
+}
+
+impl<P: PotentialField> ParticlePotentialSolver<'_, '_, P> {
+    /// Solves for the potential of the levels in a range before the first step, unless it was restored.
+    pub fn solve_initially(&mut self, levels: Range<usize>) -> Result<(), Error> {
+        let Self {
+            grids,
+            gravity,
+            ranks,
+            ..
+        } = self;
+        if !grids.exterior_potential.solved || levels.start == 0 {
+            let mut all = levels.clone();
+            all.try_for_each(|level| grids.solve_initially(level, gravity, ranks))?;
+        }
+        grids.exterior_potential.solved |= !levels.is_empty();
+        Ok(())
+    }
+
+    /// Solves for the potential at the end of the step of a level by a number of cycles; 0 for a level without the potential.
+    pub fn solve_in_step(&mut self, level: usize, cycles: usize) -> Result<(), Error> {
+        self.grids.commit(level)?;
+        if cycles == 0 {
+            return self.copy_potential(level);
+        }
+        // the change that both potentials share is large, that of the rest is smooth
+        self.follow_potential(level)?;
+        (self.grids).solve_again(level, cycles, &self.gravity, &self.ranks)
+    }
+}
+
+/// Data of the mean density of [`OuterMatter`].
+#[derive(SystemParam)]
+pub(super) struct OuterMean<'w, 's> {
+    matter: Read<'w, 's, OuterMatter>,
+    solver: Res<'w, DeviceSolver>,
+    ranks: Res<'w, Ranks>,
+    equation: ResMut<'w, PoissonEquation>,
+    exterior: Res<'w, ExteriorPotential<OuterPotential>>,
+}
+
+impl OuterMean<'_, '_> {
+    /// Computes the mean density of a closed domain if `level` is its root level.
+    pub fn compute(&mut self, level: usize) -> Result<(), Error> {
+        if level == 0 && self.exterior.is_closed() {
+            let summed = RootSums::plain(self.matter.own_on(level));
+            self.equation.outer_mean = summed.mean(&self.ranks, self.solver.kernels.as_ref())?;
+        }
+        Ok(())
+    }
 }

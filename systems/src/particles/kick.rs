@@ -1,7 +1,7 @@
 //! Gathers forces with the cloud of the deposit, and applies the kicks of particles.
 //!
 //! A level kicks its particles at the end of its step; `drift.rs` applies the first kick by the stored acceleration. What pairs
-//! of particles feel by a coarser level (see `gravity/pair_potentials.rs`) kicks the particles of the finer level at the start
+//! of particles feel by a coarser level (see `gravity/particle_potentials.rs`) kicks the particles of the finer level at the start
 //! and at the end of the step of the coarser level, so that both bodies of a pair are kicked at the same times.
 
 use super::Motion;
