@@ -1,0 +1,40 @@
+"""Analysis of runs of Nestar: snapshots, diagnostics and decks as xarray objects with units.
+
+    import nestar
+
+    run = nestar.open("out/sedov")
+    snapshot = run.snapshots[-1]
+    snapshot.slice("density").plot()
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .decks import deck_text
+from .digests import digest
+from .errors import Error
+from .initial import write_initial, write_particles
+from .program import run
+from .runs import Run
+from .snapshot import Level, Snapshot
+from .units import Quantity, Units
+
+__all__ = [
+    "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "deck_text", "digest", "open", "run", "write_initial",
+    "write_particles",
+]  # fmt: skip
+__version__ = "0.1.0"
+
+
+def open(path: str | os.PathLike[str], units: str = "astronomical") -> Run | Snapshot:
+    """Opens the directory of a run, or a snapshot.
+
+    Results are in the units of astronomy (kpc, Msun, Myr, km/s), in `cgs` or in `code` units; those of a run without units
+    are always in code units.
+    """
+    place = Path(path)
+    if place.suffix == ".zarr" or (place / "zarr.json").exists():
+        return Snapshot(place, units)
+    return Run(place, units)

@@ -1,0 +1,120 @@
+"""Starts the program."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from .decks import deck_text, settings
+from .errors import Error
+from .runs import Run
+
+PROGRAM = "NESTAR_PROGRAM"
+"""Environment variable with the path of the program."""
+
+
+def find_program(program: str | os.PathLike[str] | None = None) -> str:
+    """Returns the path of the program: the given one, that of `NESTAR_PROGRAM`, or `nestar` on the path."""
+    named = os.fspath(program) if program is not None else os.environ.get(PROGRAM) or "nestar"
+    found = shutil.which(named)
+    if found is None:
+        raise Error(f"the program `{named}` was not found; install it, or name it by {PROGRAM} or the argument `program`")
+    return found
+
+
+def _forward(stream: TextIO, lines: list[str], shown: TextIO | None) -> None:
+    for line in stream:
+        lines.append(line.rstrip("\n"))
+        if shown is not None:
+            shown.write(line)
+            shown.flush()
+
+
+def _execute(command: Sequence[str], watch: bool) -> tuple[int, list[str], str]:
+    """Runs a command; returns its status, its lines and its errors. An interrupt is passed to it."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    lines: list[str] = []
+    errors: list[str] = []
+    assert child.stdout is not None and child.stderr is not None
+    threads = [
+        threading.Thread(target=_forward, args=(child.stdout, lines, sys.stdout if watch else None)),
+        threading.Thread(target=_forward, args=(child.stderr, errors, None)),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        status = child.wait()
+    except KeyboardInterrupt:
+        # the run writes a snapshot and ends
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        raise
+    finally:
+        for thread in threads:
+            thread.join()
+    return status, lines, "\n".join(errors)
+
+
+def _directory(lines: Sequence[str], deck: Mapping[str, Any], chosen: Mapping[str, Any]) -> Path:
+    """Returns the directory of the run: the program prints it in its last line."""
+    for line in reversed(lines):
+        if line.startswith("done:"):
+            return Path(line.rsplit(", ", 1)[-1])
+    output = chosen.get("output", {})
+    given = chosen.get("output.directory") or (output.get("directory") if isinstance(output, Mapping) else None)
+    return Path(given or deck.get("output", {}).get("directory", "out"))
+
+
+def run(deck: str | os.PathLike[str] | Mapping[str, Any], *, watch: bool = True, set: Mapping[str, Any] | None = None,
+        arguments: Sequence[str] = (), program: str | os.PathLike[str] | None = None, units: str = "astronomical",
+        ) -> Run:  # fmt: skip
+    """Runs a deck to its end and returns the run.
+
+    `deck` is the path of a deck, or a dict of its tables. `set` are values by key, ``{"time.end": 0.1}``; `arguments` are
+    further arguments of the program, such as ``["--resume"]``. With `watch` its progress is printed. An interrupt stops the
+    run, which can be resumed.
+
+    Raises:
+        Error: the deck is refused or the run fails, with the message of the program.
+    """
+    command = [find_program(program), "run"]
+    chosen = dict(set or {})
+    temporary = None
+    try:
+        if isinstance(deck, Mapping):
+            tables: Mapping[str, Any] = deck
+            handle, temporary = tempfile.mkstemp(suffix=".toml", prefix="nestar-", dir=".")
+            with os.fdopen(handle, "w") as file:
+                file.write(deck_text(deck))
+            path = temporary
+        else:
+            path = os.fspath(deck)
+            tables = _tables(Path(path))
+        command.append(path)
+        for setting in settings(chosen):
+            command += ["--set", setting]
+        status, lines, errors = _execute([*command, *arguments], watch)
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
+    if status != 0:
+        message = errors.strip().removeprefix("error: ") or f"the run ended with status {status}"
+        raise Error(message if status > 0 else f"the run was killed by signal {-status}")
+    return Run(_directory(lines, tables, chosen), units)
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except (OSError, ValueError):
+        # the program reports it
+        return {}

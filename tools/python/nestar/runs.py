@@ -1,0 +1,208 @@
+"""A run: its snapshots, diagnostics, deck and views."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import xarray
+
+from .errors import Error, unknown
+from .snapshot import Snapshot
+from .store import Store
+from .units import Quantity, Units
+
+_NAME = re.compile(r"(\d{6,})\.zarr")
+
+
+class Snapshots(Sequence[Snapshot]):
+    """The snapshots of a run in the order of their numbers; those written later are seen, too."""
+
+    def __init__(self, directory: Path, units: str) -> None:
+        self._directory, self._units = directory, units
+
+    @property
+    def numbers(self) -> list[int]:
+        """Numbers of the snapshots."""
+        names = [_NAME.fullmatch(path.name) for path in self._directory.glob("*.zarr")]
+        return sorted(int(name[1]) for name in names if name)
+
+    @property
+    def times(self) -> list[Quantity]:
+        """Times of the snapshots."""
+        return [snapshot.time for snapshot in self]
+
+    def number(self, number: int) -> Snapshot:
+        """Returns the snapshot with this number."""
+        path = self._directory / f"{number:06}.zarr"
+        if not path.exists():
+            raise Error(f"no snapshot {number}; there are {self._listed()}")
+        return Snapshot(path, self._units)
+
+    def at(self, time: Any) -> Snapshot:
+        """Returns the snapshot that is nearest to a time, a number in code units or a text such as ``"10 Myr"``."""
+        best, least = None, np.inf
+        for number in self.numbers:
+            snapshot = self.number(number)
+            distance = abs(snapshot.attrs["time"] - snapshot.units.read(time, "time", "time"))
+            if distance < least:
+                best, least = snapshot, distance
+        if best is None:
+            raise Error(f"{self._directory}: there are no snapshots yet")
+        return best
+
+    def _listed(self) -> str:
+        numbers = self.numbers
+        return f"{len(numbers)}, from {numbers[0]} to {numbers[-1]}" if numbers else "none"
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Snapshot: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Snapshot]: ...
+    def __getitem__(self, index: int | slice) -> Snapshot | list[Snapshot]:
+        numbers = self.numbers
+        if isinstance(index, slice):
+            return [self.number(number) for number in numbers[index]]
+        if not -len(numbers) <= index < len(numbers):
+            # ends a loop, so it must be an index error
+            raise IndexError(f"no snapshot with index {index}; there are {self._listed()}")
+        return self.number(numbers[index])
+
+    def __repr__(self) -> str:
+        return f"<{self._listed()} snapshots in {self._directory}>"
+
+
+class Views(Mapping[str, xarray.Dataset]):
+    """The views of a run by name, opened when they are used."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def __getitem__(self, name: str) -> xarray.Dataset:
+        path = self._directory / f"{name}.zarr"
+        if not path.exists():
+            raise unknown("view", name, self)
+        try:
+            return xarray.open_zarr(str(path), chunks=None)
+        except Exception as error:
+            raise Error(f"{path} cannot be read ({error})") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(path.stem for path in self._directory.glob("*.zarr")))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"<views: {', '.join(self) or 'none'}>"
+
+
+class Run:
+    """The directory of a run."""
+
+    def __init__(self, path: str | os.PathLike[str], units: str = "astronomical") -> None:
+        self.path = Path(path)
+        if not (self.path / "run.toml").exists() and not (self.path / "snapshots").is_dir():
+            reason = "is no directory of a run" if self.path.exists() else "no such directory"
+            raise Error(f"{self.path}: {reason}")
+        self.snapshots = Snapshots(self.path / "snapshots", units)
+        self.views = Views(self.path / "views")
+        self._units = units
+
+    @property
+    def deck(self) -> dict[str, Any]:
+        """The deck with all values, by table and key."""
+        try:
+            return tomllib.loads((self.path / "run.toml").read_text())
+        except (OSError, ValueError) as error:
+            raise Error(f"{self.path / 'run.toml'}: {error}") from None
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """Versions, hosts, devices and command line (`provenance.json`)."""
+        try:
+            return json.loads((self.path / "provenance.json").read_text())
+        except (OSError, ValueError) as error:
+            raise Error(f"{self.path / 'provenance.json'}: {error}") from None
+
+    @cached_property
+    def units(self) -> Units:
+        """Code units, and the units of results."""
+        if len(self.snapshots):
+            return self.snapshots[-1].units
+        deck = self.deck
+        edges = [np.asarray(deck["domain"][key], dtype=float) for key in ("left_edge", "right_edge")]
+        end = deck.get("time", {}).get("end", 0.0)
+        return Units(deck.get("units", {}), self._units, float((edges[1] - edges[0]).max()), float(end))
+
+    @property
+    def diagnostics(self) -> xarray.Dataset:
+        """The columns of `diagnostics.csv`, by root step, with units."""
+        path = self.path / "diagnostics.csv"
+        try:
+            with path.open(newline="") as file:
+                rows = [row for row in csv.reader(file) if row and not row[0].startswith("#")]
+        except OSError as error:
+            raise Error(f"{path}: {error.strerror}") from None
+        if not rows:
+            raise Error(f"{path} is empty")
+        header, rows = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+        fields = self._units_of_fields()
+        variables: dict[str, Any] = {}
+        for n, name in enumerate(header):
+            variables[name] = self._column(name, [row[n] for row in rows], fields)
+        steps = variables.pop("step")[1]
+        data = xarray.Dataset(variables, {"step": ("step", steps)})
+        return data.set_coords([name for name in ("time",) if name in data])
+
+    def _units_of_fields(self) -> dict[str, str]:
+        numbers = self.snapshots.numbers
+        if not numbers:
+            return {}
+        arrays = Store(self.path / "snapshots" / f"{numbers[-1]:06}.zarr").arrays
+        return {name.rpartition("/")[2]: array.attrs.get("units", "1") for name, array in arrays.items()}
+
+    def _column(self, name: str, texts: list[str], fields: dict[str, str]) -> tuple[str, np.ndarray, dict[str, str]]:
+        try:
+            values: np.ndarray = np.array([float(text) if text else np.nan for text in texts])
+        except ValueError:
+            return "step", np.array(texts), {}
+        if values.size and np.all(values == np.round(values)) and not any(set(".eE") & set(text) for text in texts):
+            return "step", values.astype(np.int64), {}
+        units = _column_units(name, fields, self.units)
+        if units is None:
+            return "step", values, {}
+        shown = self.units.shown(units)
+        return "step", values * shown.factor, {"units": shown.name}
+
+
+def _column_units(name: str, fields: dict[str, str], units: Units) -> str | None:
+    """Returns the unit of a column of the diagnostics; `None` if it is not known."""
+    if name in ("time", "dt") or name.startswith("cooling_time"):
+        return "time"
+    if name.startswith("seconds"):
+        return "s" if not units.dimensionless else None
+    if name.startswith("temperature_k"):
+        return "K"
+    for head in ("total_", "drift_"):
+        field = fields.get(name.removeprefix(head)) if name.startswith(head) else None
+        if field is not None:
+            return units.product(field, "length**3")
+    if name.startswith(("particles_energy_", "cooling_radiated", "cooling_heated", "cooling_floored")):
+        return "mass*length**2/time**2"
+    if name.startswith("particles_momentum_"):
+        return "mass*length/time"
+    if name.startswith("particles_angular_momentum_"):
+        return "mass*length**2/time"
+    return "mass" if name.endswith(("_mass", "_lost_mass")) else None
