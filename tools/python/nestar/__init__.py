@@ -19,11 +19,11 @@ from .initial import write_initial, write_particles
 from .program import run
 from .runs import Run
 from .snapshot import Level, Snapshot
-from .units import Quantity, Units
+from .units import Quantity, Units, pint_registry
 
 __all__ = [
-    "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "deck_text", "digest", "open", "run", "write_initial",
-    "write_particles",
+    "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "deck_text", "digest", "open", "pint_registry", "run",
+    "write_initial", "write_particles",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

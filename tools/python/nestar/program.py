@@ -8,11 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from .decks import deck_text, settings
 from .errors import Error
@@ -20,6 +19,7 @@ from .runs import Run
 
 PROGRAM = "NESTAR_PROGRAM"
 """Environment variable with the path of the program."""
+_ERROR = "error:"
 
 
 def find_program(program: str | os.PathLike[str] | None = None) -> str:
@@ -31,37 +31,40 @@ def find_program(program: str | os.PathLike[str] | None = None) -> str:
     return found
 
 
-def _forward(stream: TextIO, lines: list[str], shown: TextIO | None) -> None:
-    for line in stream:
-        lines.append(line.rstrip("\n"))
-        if shown is not None:
-            shown.write(line)
-            shown.flush()
-
-
-def _execute(command: Sequence[str], watch: bool) -> tuple[int, list[str], str]:
-    """Runs a command; returns its status, its lines and its errors. An interrupt is passed to it."""
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def _execute(command: Sequence[str], watch: bool) -> tuple[int, list[str]]:
+    """Runs a command; returns its status and its lines. An interrupt is passed to it."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines: list[str] = []
-    errors: list[str] = []
-    assert child.stdout is not None and child.stderr is not None
-    threads = [
-        threading.Thread(target=_forward, args=(child.stdout, lines, sys.stdout if watch else None)),
-        threading.Thread(target=_forward, args=(child.stderr, errors, None)),
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        status = child.wait()
-    except KeyboardInterrupt:
-        # the run writes a snapshot and ends
-        child.send_signal(signal.SIGINT)
-        child.wait()
-        raise
-    finally:
-        for thread in threads:
-            thread.join()
-    return status, lines, "\n".join(errors)
+    failed = False
+    assert child.stdout is not None
+    with child.stdout as stream:
+        while True:
+            try:
+                line = stream.readline()
+            except KeyboardInterrupt:
+                # the run writes a snapshot and ends
+                child.send_signal(signal.SIGINT)
+                lines += stream.read().splitlines()
+                child.wait()
+                raise
+            if not line:
+                break
+            lines.append(line.rstrip("\n"))
+            failed |= line.startswith(_ERROR)
+            if watch and not failed:
+                sys.stdout.write(line)
+                sys.stdout.flush()
+    return child.wait(), lines
+
+
+def _message(status: int, lines: Sequence[str]) -> str:
+    """Returns the message of a run that failed."""
+    if status < 0:
+        return f"the run was killed by signal {-status}"
+    begin = next((n for n, line in enumerate(lines) if line.startswith(_ERROR)), None)
+    if begin is None:
+        return f"the run ended with status {status}: {lines[-1] if lines else 'no output'}"
+    return "\n".join(lines[begin:]).removeprefix(_ERROR).strip()
 
 
 def _directory(lines: Sequence[str], deck: Mapping[str, Any], chosen: Mapping[str, Any]) -> Path:
@@ -102,13 +105,12 @@ def run(deck: str | os.PathLike[str] | Mapping[str, Any], *, watch: bool = True,
         command.append(path)
         for setting in settings(chosen):
             command += ["--set", setting]
-        status, lines, errors = _execute([*command, *arguments], watch)
+        status, lines = _execute([*command, *arguments], watch)
     finally:
         if temporary is not None:
             os.unlink(temporary)
     if status != 0:
-        message = errors.strip().removeprefix("error: ") or f"the run ended with status {status}"
-        raise Error(message if status > 0 else f"the run was killed by signal {-status}")
+        raise Error(_message(status, lines))
     return Run(_directory(lines, tables, chosen), units)
 
 

@@ -181,6 +181,9 @@ class Run:
         if values.size and np.all(values == np.round(values)) and not any(set(".eE") & set(text) for text in texts):
             return "step", values.astype(np.int64), {}
         units = _column_units(name, fields, self.units)
+        if name.startswith("seconds"):
+            # of the machine, in any run
+            return "step", values, {"units": "s"}
         if units is None:
             return "step", values, {}
         shown = self.units.shown(units)
@@ -191,8 +194,6 @@ def _column_units(name: str, fields: dict[str, str], units: Units) -> str | None
     """Returns the unit of a column of the diagnostics; `None` if it is not known."""
     if name in ("time", "dt") or name.startswith("cooling_time"):
         return "time"
-    if name.startswith("seconds"):
-        return "s" if not units.dimensionless else None
     if name.startswith("temperature_k"):
         return "K"
     for head in ("total_", "drift_"):

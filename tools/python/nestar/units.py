@@ -135,6 +135,8 @@ class _Parser:
         self.at += 1
         if kind == "word":
             if token not in self.words:
+                if token in _WORDS:
+                    raise Error(f"`{self.text}`: the run has no units; give a plain number in code units")
                 raise Error(str(unknown("unit", token, self.words)) + f" (in `{self.text}`)")
             value, powers = self.words[token]
             # `cm3` is the third power
@@ -300,3 +302,14 @@ class Units:
 
 def _cgs_name(powers: Powers) -> str:
     return _of_words(list(zip(("cm", "g", "s", "K"), powers)))
+
+
+def pint_registry() -> Any:
+    """Returns a registry of pint that knows all units of results; pint itself lacks the solar mass."""
+    try:
+        import pint
+    except ImportError:
+        raise Error("a registry of pint needs pint: pip install pint") from None
+    registry = pint.UnitRegistry()
+    registry.define(f"Msun = {SOLAR_MASS!r} gram")
+    return registry

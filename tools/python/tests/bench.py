@@ -51,10 +51,19 @@ def of_yt(path: Path) -> None:
 
     measure("yt: load and index", index)
     print(len(yt.load(str(path)).index.grids), "grids")
-    measure("yt: project density", lambda: yt.load(str(path)).proj(("gas", "density"), "z")[("gas", "density")])
-    measure("yt: sum of gas mass", lambda: yt.load(str(path)).all_data().quantities.total_quantity(("gas", "cell_mass")))
-    mass = ("dark", "particle_mass")
-    measure("yt: sum of particle mass", lambda: yt.load(str(path)).all_data()[mass].sum())
+    gas, mass = ("gas", "density"), ("dark", "particle_mass")
+
+    def project() -> None:
+        data = yt.load(str(path))
+        data.proj(gas, "z")[gas]
+
+    def sum_of(field: tuple[str, str]) -> None:
+        data = yt.load(str(path))
+        print(repr(float(data.all_data()[field].sum().to("code_mass"))))
+
+    measure("yt: load, index and project", project)
+    measure("yt: load, index, mass of gas", lambda: sum_of(("gas", "cell_mass")))
+    measure("yt: load, index, mass of particles", lambda: sum_of(mass))
 
 
 def main(folder: Path, kind: str = "all") -> None:

@@ -1,0 +1,214 @@
+"""Runs of the program from Python: decks, progress, initial states, diagnostics, and errors of one line."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+from brute import DECK, ONE_PATCH, close
+
+import nestar
+
+
+def refused(work, *words):
+    """Requires an error of one line with these words."""
+    try:
+        work()
+    except nestar.Error as error:
+        text = str(error)
+        assert "\n" not in text and error.__cause__ is None and error.__suppress_context__ | (error.__context__ is None), text
+        for word in words:
+            assert word in text, (word, text)
+        return text
+    raise AssertionError(f"no error; expected {words}")
+
+
+def initial_states():
+    """A run begins with the numbers that were written."""
+    random = np.random.default_rng(6)
+    shape = (8, 16, 24)
+    density, pressure = random.uniform(1, 2, shape), random.uniform(1, 2, shape)
+    velocity, metal = random.uniform(-1, 1, (3, *shape)), random.uniform(0, 1, shape)
+    tables = nestar.write_initial(
+        "gas.zarr", density, pressure=pressure, velocity=velocity, scalars={"metal": metal}
+    )
+    position = random.uniform([0, 0, 0], [3, 2, 1], (500, 3))
+    speed, mass = random.uniform(-1, 1, (500, 3)), random.uniform(1, 2, 500)
+    age, number = random.uniform(0, 1, 500), random.permutation(5000)[:500]
+    table = nestar.write_particles("stars.zarr", position, velocity=speed, mass=mass, id=number, age=age)
+    deck = tables | {
+        "domain": {"cells": [24, 16, 8], "left_edge": [0, 0, 0], "right_edge": [3, 2, 1], "boundary": "outflow"},
+        "hydro": {"scalars": ["metal"]},
+        "particles": {"species": {"stars": {"scalars": {"age": {"units": "time"}}, "initial": table}}},
+        "time": {"end": 1e-6},
+        "run": {"precision": "double"},
+    }
+    try:
+        run = nestar.run(deck, watch=False, set={"output.directory": "from-arrays"})
+    except nestar.Error as error:
+        if "scalars" not in str(error):
+            raise
+        del deck["particles"]["species"]["stars"]["scalars"]
+        run = nestar.run(deck, watch=False, set={"output.directory": "from-arrays"})
+    first = run.snapshots[0]
+    close(first.uniform("density").values, density)
+    close(first.uniform("pressure").values, pressure, 1e-12)
+    close(first.uniform("fraction_metal").values, metal)
+    for axis, values in zip("xyz", velocity):
+        close(first.uniform(f"velocity_{axis}").values, values)
+    stars = first.particles("stars")
+    order, ours = np.argsort(stars.id.values), np.argsort(number)
+    assert np.array_equal(stars.id.values[order], number[ours])
+    close(stars.mass.values[order], mass[ours])
+    close(stars.position.values[order], position[ours], 1e-9)
+    close(stars.velocity.values[order], speed[ours])
+    assert not [path for path in os.listdir(".") if path.startswith("nestar-")], "the temporary deck is still there"
+    refused(lambda: nestar.write_initial("a.zarr", density, pressure=pressure[1:]), "pressure", "(7, 16, 24)")
+    refused(lambda: nestar.write_initial("a.zarr", density), "pressure or the energy")
+    refused(lambda: nestar.write_initial("a.zarr", density * np.nan, pressure=pressure), "density", "not a number")
+    refused(lambda: nestar.write_particles("a.zarr", position[:, :2]), "[particle, 3]")
+    refused(lambda: nestar.write_particles("a.zarr", position, id=np.zeros(500, int)), "distinct")
+    Path("occupied").mkdir()
+    Path("occupied/file").write_text("")
+    refused(lambda: nestar.write_initial("occupied", density, pressure=pressure), "not a Zarr store")
+
+
+def runs():
+    """What a run consists of."""
+    shown = io.StringIO()
+    deck = DECK | {"time": {"end": 1.0, "max_steps": 4}, "output": {"directory": "run", "steps": 2}}
+    with contextlib.redirect_stdout(shown):
+        run = nestar.run(deck)
+    assert "done: step 4" in shown.getvalue(), shown.getvalue()
+    assert run.path == Path("run") and len(run.snapshots) == 3 and run.snapshots.numbers == [0, 1, 2]
+    assert [snapshot.step for snapshot in run.snapshots] == [0, 2, 4]
+    assert [snapshot.step for snapshot in run.snapshots[1:]] == [2, 4] and run.snapshots[-1].step == 4
+    assert run.snapshots.number(1).step == 2
+    times = run.snapshots.times
+    assert times[0] == 0 and times[0].units == times[2].units
+    assert run.snapshots.at(f"{float(times[1]) * 1.1} {times[1].units}").step == 2
+    assert run.deck["hydro"]["scalars"] == ["metal"] and run.deck["time"]["max_steps"] == 4
+    assert "version" in json.dumps(run.info)
+    table = run.diagnostics
+    assert table.step.values.tolist() == [0, 1, 2, 3, 4] and table.time.attrs["units"] == times[0].units
+    close(float(table.time[4]), float(times[2]))
+    last = run.snapshots[-1]
+    area = [float(value[1] - value[0]) for value in (last.project("density").x, last.project("density").y)]
+    mass = float(last.project("density").sum()) * area[0] * area[1] * 1e6
+    assert table.total_density.attrs["units"] == "Msun" and table.dark_mass.attrs["units"] == "Msun"
+    close(float(table.total_density[4]), mass)
+    close(float(table.dark_mass[4]), float(last.particles("dark").mass.sum()))
+    assert table.seconds_hydro.attrs["units"] == "s" and table.total_energy.attrs["units"] == "erg"
+    assert table.limiter.values[0] == "initial" and len(run.views) == 0
+    in_code = nestar.open("run", units="code").diagnostics
+    close(float(in_code.total_density[0] * last.units.shown("mass").factor), float(table.total_density[0]))
+    assert str(Path("run/snapshots/000001.zarr")) in repr(nestar.open("run/snapshots/000001.zarr"))
+    assert nestar.digest("run/snapshots/000002.zarr") == digest_of_program("run/snapshots/000002.zarr")
+    resumed = nestar.run("deck.toml" if Path("deck.toml").exists() else deck, watch=False, set={"time.max_steps": 6},
+                         arguments=["--resume"])  # fmt: skip
+    assert resumed.snapshots[-1].step == 6
+    return run
+
+
+def digest_of_program(path):
+    import subprocess
+
+    done = subprocess.run([os.environ["NESTAR_PROGRAM"], "digest", path], capture_output=True, text=True, check=True)
+    return done.stdout.split()[0]
+
+
+def wrong_decks():
+    """The message of the program is the error."""
+    text = error_of(lambda: nestar.run(ONE_PATCH, watch=False, set={"hydro.gamm": 1.5}))
+    assert "unknown key `gamm`" in text and "gamma" in text, text
+    assert "no such file" in error_of(lambda: nestar.run("missing.toml", watch=False))
+    refused(lambda: nestar.run(ONE_PATCH, program="no-such-program"), "no-such-program", "NESTAR_PROGRAM")
+
+
+def error_of(work):
+    try:
+        work()
+    except nestar.Error as error:
+        return str(error)
+    raise AssertionError("no error")
+
+
+def wrong_names(run):
+    """Names, units and places that do not exist."""
+    last = run.snapshots[-1]
+    refused(lambda: nestar.open("nowhere"), "nowhere", "no such")
+    refused(lambda: nestar.open("nowhere.zarr"), "nowhere.zarr", "no such")
+    refused(lambda: nestar.open("."), "no directory of a run")
+    refused(lambda: run.snapshots.number(99), "no snapshot 99", "from 0 to")
+    refused(lambda: last.slice("densty"), "`densty`", "`density`")
+    refused(lambda: last.slice("density", z="3 kpp"), "`kpp`", "`kpc`")
+    refused(lambda: last.slice("density", z="3 Myr"), "3 Myr", "cm is needed")
+    refused(lambda: last.slice("density", z="9 kpc"), "outside the box")
+    refused(lambda: last.slice("density", z="kpc +"), "kpc +")
+    refused(lambda: last.slice("density", z=3, x=0), "one position")
+    refused(lambda: last.slice("density", x=(9, 10)), "x", "outside the box")
+    refused(lambda: last.project("density", "w"), "must be x, y or z")
+    refused(lambda: last.project("density", weight="mas"), "`mas`", "`mass`")
+    refused(lambda: last.project("particles/drak"), "`drak`", "`dark`")
+    refused(lambda: last.particles("drak"), "`drak`", "`dark`")
+    refused(lambda: last.profile("density", bins=0), "not at least 1")
+    refused(lambda: last.profile("density", "velocity_x", logarithmic=True), "positive")
+    refused(lambda: last.profile("density", bins=[1, 1]), "ascending")
+    refused(lambda: last.pdf(("density", "mach", "level")), "one or two")
+    refused(lambda: last.ray("density", (0, 0, 0), (0, 0.5, 3)), "outside the box")
+    refused(lambda: last.ray("density", (0, 0.5, 3), (0, 0.5, 3)), "same point")
+    refused(lambda: last.level(7), "no level 7")
+    refused(lambda: last.uniform("density", 20), "2^31")
+    refused(lambda: nestar.open("run", units="imperial").snapshots[0], "imperial")
+    plain = nestar.run(ONE_PATCH, watch=False, set={"output.directory": "plain"}).snapshots[0]
+    refused(lambda: plain.slice("density", z="0.1 kpc"), "kpc", "no units")
+    refused(lambda: plain.slice("temperature_k"), "temperature_k", "output.derived")
+
+
+def damage(run):
+    """Damaged files are reported with their path."""
+    source = run.snapshots[-1].path
+    newer = Path("newer.zarr")
+    shutil.copytree(source, newer)
+    document = json.loads((newer / "zarr.json").read_text())
+    document["attributes"]["format_version"] = 9
+    (newer / "zarr.json").write_text(json.dumps(document))
+    refused(lambda: nestar.open(newer), "format version 9", "pip install --upgrade")
+    document["attributes"]["format"] = "other"
+    (newer / "zarr.json").write_text(json.dumps(document))
+    refused(lambda: nestar.open(newer), "not a snapshot")
+    (newer / "zarr.json").write_text("{")
+    refused(lambda: nestar.open(newer), "zarr.json", "damaged")
+    chunk = next((source / "level_2/density").glob("c.*"))
+    data = chunk.read_bytes()
+    random = np.random.default_rng(7)
+    for n in range(60):
+        # every byte of the file is covered by a checksum
+        place = int(random.integers(0, len(data)))
+        broken = bytearray(data)
+        broken[place] ^= 1 << int(random.integers(0, 8))
+        chunk.write_bytes(broken)
+        refused(lambda: nestar.open(source).level(2).array("density").read(), "is damaged", str(chunk))
+    for length in (0, 3, len(data) // 2, len(data) - 1):
+        chunk.write_bytes(data[:length])
+        refused(lambda: nestar.open(source).slice("density"), "is damaged", "nestar verify")
+    chunk.write_bytes(data)
+    nestar.open(source).slice("density")
+
+
+def main():
+    initial_states()
+    run = runs()
+    wrong_decks()
+    wrong_names(run)
+    damage(run)
+    print("python: ok")
+
+
+if __name__ == "__main__":
+    main()
