@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import xarray
 
-import nestar_reader
+import nestar
 
 path, digest = sys.argv[1:]
 tree = xarray.open_datatree(path, engine="zarr")
@@ -20,7 +20,8 @@ assert {"units", "cgs_factor", "long_name"} <= set(stars["position"].attrs)
 assert tree["state"]["one"].values.tolist() == [[1, 2, 3]] and tree["state"]["other"].shape == (1, 1)
 counts = tree["level_0"]["particles_stars"]
 assert counts.dims == ("patch",) and counts.values.tolist() == [0, 0, len(number)]
-assert nestar_reader.digest(path) == digest, (nestar_reader.digest(path), digest)
-found = nestar_reader.particles(path, "stars")
-assert np.all(found["level"] == 0) and np.all(found["patch"] == 2) and len(found["patch"]) == len(number)
+assert nestar.digest(path) == digest, (nestar.digest(path), digest)
+found = nestar.open(path).particles("stars")
+assert np.all(found.level == 0) and np.all(found.patch == 2) and found.sizes["particle"] == len(number)
+assert np.array_equal(found.position.values, stars["position"].values) and np.array_equal(found.id, stars["id"])
 print("python: ok")

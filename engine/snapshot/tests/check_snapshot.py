@@ -10,7 +10,7 @@ import numpy as np
 import xarray
 import zarr
 
-import nestar_reader
+import nestar
 
 path, folder, digest = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
 
@@ -34,18 +34,20 @@ assert tree["level_1"]["hot"].attrs["derived"] and "derived" not in tree["level_
 assert tree["level_0"]["density"].dims == ("patch", "z", "y", "x")
 assert tree["level_0"]["density"].attrs["units"] == "mass/length**3"
 
-# Our own reader: a covering grid of values that tell where they are, and the digest.
-assert nestar_reader.digest(path) == digest, (nestar_reader.digest(path), digest)
-snapshot = nestar_reader.open(path)
+# Our own package: digest, arrays and places.
+assert nestar.digest(path) == digest, (nestar.digest(path), digest)
+snapshot = nestar.open(path)
 fine = snapshot.level(1)
-grid = nestar_reader.uniform(path, "density", 1)
+density = fine.array("density").read()
+assert np.array_equal(density, root["level_1/density"][:])
+assert np.array_equal(fine.array("density").read(np.array([1, 4, 7])), density[[1, 4, 7]])
+lazy = fine["density"]
+assert np.array_equal(lazy.values, density.astype(np.float64)) and lazy.attrs["units"] == "mass/length**3"
+for patch, origin in enumerate(fine.origin):
+    assert np.isclose(lazy.x_centre[patch, 0], -0.5 + (origin[0] + 0.5) * fine.cell_width[0])
+grid = snapshot.uniform("density", 1)
 assert grid.shape == (32, 64, 128), grid.shape
-x, y, z = fine.centres(snapshot.attrs["domain_left_edge"])
-density = fine.group["density"][:]
 for patch, (i, j, k) in enumerate(fine.origin):
-    assert np.array_equal(grid[k : k + 8, j : j + 8, i : i + 8], density[patch])
-    assert np.isclose(x[patch, 0], -0.5 + (i + 0.5) * fine.cell_width[0])
-coarse = snapshot.level(0).group["density"][0]
-assert np.array_equal(grid[::2, ::2, ::2][0:8, 0:8, 0:8], coarse)
-assert np.isnan(grid[-1, -1, -1])
+    assert np.array_equal(grid.values[k : k + 8, j : j + 8, i : i + 8], density[patch].astype(np.float64))
+assert np.isnan(grid.values[-1, -1, -1])
 print("python: ok")

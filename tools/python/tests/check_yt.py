@@ -104,8 +104,9 @@ def particles(path, ds):
     near = [np.where(p, np.minimum(a, w - a), a) for a, w, p in zip(apart, widths, ours.periodic)]
     inside = sum(a**2 for a in near) < radius**2
     assert len(ball["dark", "particle_mass"]) == inside.sum() > 0
-    deposited = ds.covering_grid(0, ds.domain_left_edge, ds.domain_dimensions)["deposit", "dark_mass"]
-    close(float(deposited.sum().to("code_mass")), known["dark", "mass"], 1e-12)
+    grid = ds.arbitrary_grid(ds.domain_left_edge, ds.domain_right_edge, ds.domain_dimensions)
+    for source in (grid, data):
+        close(float(source["deposit", "dark_mass"].sum().to("code_mass")), known["dark", "mass"], 1e-12)
 
 
 def main():

@@ -1,4 +1,4 @@
-//! Python environment of the tests, with zarr, xarray and NVRTC.
+//! Python environment of the tests, with zarr, xarray, yt, the package `nestar` and NVRTC.
 use crate::target_directory;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 /// Environment variable with the path of the interpreter for the tests.
 pub const VARIABLE: &str = "NESTAR_PYTHON";
 const REQUIREMENTS: &str = "tools/python/requirements.txt";
+/// The package `nestar`.
+const PACKAGE: &str = "tools/python";
 /// Compiler from CUDA to PTX; needs no GPU.
 const NVRTC: &str = "nvidia-cuda-nvrtc==13.0.*";
 /// File with the list of packages, written last to mark a complete environment.
@@ -21,7 +23,9 @@ pub fn prepare(root: &Path) -> Result<PathBuf, String> {
     }
     let requirements = root.join(REQUIREMENTS);
     let text = std::fs::read_to_string(&requirements);
-    let packages = packages(&text.map_err(|e| format!("{}: {e}", requirements.display()))?);
+    let mut packages = packages(&text.map_err(|e| format!("{}: {e}", requirements.display()))?);
+    // its entry points, such as the frontend of yt; the modules stay where they are
+    packages += &format!("--editable={}\n", root.join(PACKAGE).display());
     environment(&target_directory(root).join("python"), &packages)
 }
 

@@ -7,6 +7,7 @@ mod directories;
 mod limits;
 mod plan;
 mod programs;
+mod python;
 mod refusals;
 mod replay;
 mod runs;
