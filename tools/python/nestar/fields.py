@@ -44,8 +44,9 @@ def _stored(name: str, attrs: dict[str, Any]) -> Field:
 def _square(block: Block, names: tuple[str, ...]) -> np.ndarray:
     """Returns the sum of squares of fields."""
     total = np.square(block[names[0]])
+    square = np.empty_like(total)
     for name in names[1:]:
-        total += np.square(block[name])
+        total += np.square(block[name], out=square)
     return total
 
 
@@ -61,10 +62,17 @@ def _thermal_energy(block: Block) -> np.ndarray:
     """Returns the thermal energy density: its own array with dual energy, otherwise a difference of energies."""
     if "internal_energy" in block.snapshot.stored:
         return block["internal_energy"]
-    thermal = block["energy"] - 0.5 * _square(block, _MOMENTUM) / block["density"]
+    thermal = _square(block, _MOMENTUM)
+    thermal *= -0.5
+    thermal /= block["density"]
+    thermal += block["energy"]
     if all(name in block.snapshot.stored for name in _MAGNETIC):
         thermal -= 0.5 * _square(block, _MAGNETIC)
     return thermal
+
+
+def _pressure(gamma: float) -> Callable[[Block], np.ndarray]:
+    return lambda block: (gamma - 1.0) * _thermal_energy(block)
 
 
 def _coordinate(axis: int) -> Callable[[Block], np.ndarray]:
@@ -76,12 +84,12 @@ def _gas(stored: dict[str, Any]) -> list[Field]:
     found = [
         Field(f"velocity_{axis}", _SPEED, f"velocity along {axis}", _velocity(name)) for axis, name in zip("xyz", _MOMENTUM)
     ]
-    speed = lambda block: np.sqrt(_square(block, _MOMENTUM)) / block["density"]  # noqa: E731
+    speed = lambda block: np.sqrt(_square(block, _MOMENTUM)) / block["density"]
     found.append(Field("speed", _SPEED, "speed", speed))
     scalars = [name.removeprefix("scalar_") for name in stored if name.startswith("scalar_")]
     found += [Field(f"fraction_{name}", "1", f"mass fraction of {name}", _fraction(name)) for name in scalars]
     if "metal" in scalars:
-        metallicity = lambda block: block["fraction_metal"] / SOLAR_METALS  # noqa: E731
+        metallicity = lambda block: block["fraction_metal"] / SOLAR_METALS
         found.append(Field("metallicity", "1", "metallicity in solar units", metallicity))
     return found
 
@@ -89,7 +97,7 @@ def _gas(stored: dict[str, Any]) -> list[Field]:
 def _thermal(gamma: float) -> list[Field]:
     """Returns the fields that follow from the thermal energy."""
     return [
-        Field("pressure", _PRESSURE, "pressure", lambda block: (gamma - 1.0) * _thermal_energy(block)),
+        Field("pressure", _PRESSURE, "pressure", _pressure(gamma)),
         Field("temperature", "length**2/time**2", "pressure over density", lambda block: block["pressure"] / block["density"]),
         Field("sound_speed", _SPEED, "sound speed", lambda block: np.sqrt(gamma * block["temperature"])),
         Field("mach", "1", "speed over sound speed", lambda block: block["speed"] / block["sound_speed"]),
@@ -113,7 +121,7 @@ def fields_of(snapshot: Snapshot) -> dict[str, Field]:
     stored = snapshot.stored
     found = [Field(axis, "length", f"{axis} of the cell centre", _coordinate(n)) for n, axis in enumerate("xyz")]
     found.append(Field("level", "1", "refinement level", lambda block: np.full(block.shape, float(block.level))))
-    volume = lambda block: np.full(block.shape, block.cell_volume)  # noqa: E731
+    volume = lambda block: np.full(block.shape, block.cell_volume)
     found.append(Field("cell_volume", "length**3", "volume of the cell", volume))
     if "density" in stored:
         found.append(Field("cell_mass", "mass", "mass of the cell", lambda block: block["density"] * block.cell_volume))

@@ -34,6 +34,8 @@ class Bins:
             if self.edges.ndim != 1 or len(self.edges) < 2 or not np.all(np.diff(self.edges) > 0):
                 raise Error(f"bins of {name}: edges must be at least two ascending numbers")
         self.count = len(self.edges) - 1
+        # the last bin contains its upper edge
+        self._next = np.append(self.edges[1:-1], np.inf)
         self._uniform = isinstance(bins, (int, np.integer))
 
     def _check(self, low: float, high: float, bins: int) -> None:
@@ -51,15 +53,22 @@ class Bins:
         if not self._uniform:
             index = np.clip(np.searchsorted(edges, values, "right") - 1, 0, last)
         else:
-            safe = np.where(inside, values, edges[0])
+            all_inside = bool(inside.all())
+            safe = values if all_inside else np.where(inside, values, edges[0])
             if self.logarithmic:
-                place = np.log(safe / edges[0]) * (self.count / np.log(edges[-1] / edges[0]))
+                place = np.log(safe)
+                place -= np.log(edges[0])
+                place *= self.count / np.log(edges[-1] / edges[0])
             else:
-                place = (safe - edges[0]) * (self.count / (edges[-1] - edges[0]))
-            index = np.clip(place.astype(np.int64), 0, last)
+                place = safe - edges[0]
+                place *= self.count / (edges[-1] - edges[0])
+            index = place.astype(np.int32)
+            np.clip(index, 0, last, out=index)
             # round-off at the edges
-            index -= safe < edges[index]
-            index += (safe >= edges[index + 1]) & (index < last)
+            index -= safe < edges.take(index)
+            index += safe >= self._next.take(index)
+            if all_inside:
+                return index
         index[~inside] = self.count
         return index
 
@@ -175,7 +184,7 @@ def _bins_of(snapshot: Snapshot, axes: Sequence[_Axis], blocks: Sequence[Block],
         if np.isnan(found).any():
             found = np.nan_to_num(found, nan=0.0)
         known = [pair or (found[:, n, 0].min(), found[:, n, 1].max()) for n, pair in enumerate(known)]
-    return [Bins(*pair, own, logarithmic, axis.name) for (axis, own, _), pair in zip(per_axis, known)]
+    return [Bins(low, high, own, logarithmic, axis.name) for (axis, own, _), (low, high) in zip(per_axis, known)]
 
 
 def _each(value: Any, count: int, what: str) -> list[Any]:
@@ -211,7 +220,7 @@ def profile(self: Snapshot, field: str, by: str = RADIUS, *, centre: Any = None,
     found, axis = self.field(field), _Axis(self, by, centre)
     share, share_units = _weight(self, weight)
     blocks = list(self.blocks())
-    chosen = _bins_of(self, [axis], blocks, bins, None if range is None else range, logarithmic, (by, field))[0]
+    chosen = _bins_of(self, [axis], blocks, bins, range, logarithmic, (by, field))[0]
 
     def sums(block: Block) -> np.ndarray:
         index = chosen.index(axis.values(block))
@@ -258,14 +267,14 @@ def pdf(self: Snapshot, field: str | Sequence[str], *, weight: str = "volume", b
             index = second * counts[0] + index
         size = int(np.prod(counts))
         index[outside] = size
-        own = share(block)
-        whole = float(index.size if own is None else own.sum())
-        return _sum(index, own, size) * block.cell_volume, whole * block.cell_volume
+        weights = share(block)
+        whole = float(index.size if weights is None else weights.sum())
+        return _sum(index, weights, size) * block.cell_volume, whole * block.cell_volume
 
     total, whole = np.zeros(int(np.prod(counts))), 0.0
-    for part, own in self.map(sums, blocks):
+    for part, weight_of_block in self.map(sums, blocks):
         total += part
-        whole += own
+        whole += weight_of_block
     result = total.reshape(counts[::-1])
     shown = [self.units.shown(axis.field.units) for axis in axes]
     units = self.units.shown(share_units)

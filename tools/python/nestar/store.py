@@ -35,13 +35,14 @@ class Array:
         self.shard_rows: int = metadata["chunk_grid"]["configuration"]["chunk_shape"][0]
         keys = metadata["chunk_key_encoding"]
         self.separator: str = keys.get("configuration", {}).get("separator", "/")
-        self.chunk_rows = self._chunk_rows(metadata) if keys["name"] == "default" else None
+        # 0 if only the zarr package can read the array
+        self.chunk_rows = self._chunk_rows(metadata) if keys["name"] == "default" else 0
 
-    def _chunk_rows(self, metadata: dict[str, Any]) -> int | None:
-        """Returns the number of rows of a chunk; `None` if only the zarr package can read the array."""
+    def _chunk_rows(self, metadata: dict[str, Any]) -> int:
+        """Returns the number of rows of a chunk; 0 for codecs and layouts that the program does not write."""
         codec = metadata["codecs"][0]
         if len(metadata["codecs"]) != 1 or codec["name"] != "sharding_indexed":
-            return None
+            return 0
         sharding = codec["configuration"]
         inner = [codec["name"] for codec in sharding["codecs"]]
         index = [codec["name"] for codec in sharding["index_codecs"]]
@@ -50,14 +51,14 @@ class Array:
         whole = tuple(sharding["chunk_shape"][1:]) == self.shape[1:]
         whole = whole and tuple(metadata["chunk_grid"]["configuration"]["chunk_shape"][1:]) == self.shape[1:]
         at_end = sharding.get("index_location", "end") == "end"
-        return sharding["chunk_shape"][0] if known and whole and at_end else None
+        return sharding["chunk_shape"][0] if known and whole and at_end else 0
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def read(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Returns these rows, in ascending order, or all rows; reads only the chunks that contain them."""
-        if self.chunk_rows is None:
+        if not self.chunk_rows:
             return self._read_by_zarr(rows)
         rows = np.arange(len(self)) if rows is None else np.asarray(rows, dtype=np.int64)
         if not len(rows):

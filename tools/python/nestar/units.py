@@ -173,7 +173,7 @@ class _Parser:
 def _of_words(names: list[tuple[str, float]]) -> str:
     """Writes a product of powers, such as ``g/(cm*s**2)``, in the order of the alphabet."""
     names = sorted(names)
-    text = lambda name, power: name if power == 1 else f"{name}**{power:g}"  # noqa: E731
+    text = lambda name, power: name if power == 1 else f"{name}**{power:g}"
     above = [text(name, power) for name, power in names if power > 0]
     below = [text(name, -power) for name, power in names if power < 0]
     head = "*".join(above) or "1"
@@ -310,6 +310,6 @@ def pint_registry() -> Any:
         import pint
     except ImportError:
         raise Error("a registry of pint needs pint: pip install pint") from None
-    registry = pint.UnitRegistry()
+    registry: Any = pint.UnitRegistry()
     registry.define(f"Msun = {SOLAR_MASS!r} gram")
     return registry

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,7 @@ class NestarHierarchy(GridIndex):
         self.level_begin = np.cumsum([0] + [len(level) for level in self.snapshot._levels])
         self.place = {level: n for n, level in enumerate(self.snapshot.levels)}
         if self.particle_counts:
-            total = sum(self.particle_counts.values())
+            total = np.sum(list(self.particle_counts.values()), axis=0)
             of_patch = self.rows + np.repeat([self.level_begin[self.place[n]] for n in self.levels.tolist()], self.sizes)
             self.grid_particle_count[:, 0] = np.add.reduceat(total[of_patch], self.first_row)
 
@@ -321,14 +321,14 @@ class NestarFieldInfo(FieldInfoContainer):
             self._add("thermal_energy_density", "pressure", _thermal_energy(magnetic))
         gamma = self.ds.gamma
         if ("gas", "pressure") not in self:
-            pressure = lambda field, data: (gamma - 1.0) * data["gas", "thermal_energy_density"]  # noqa: E731
+            pressure = lambda field, data: (gamma - 1.0) * data["gas", "thermal_energy_density"]
             self._add("pressure", "pressure", pressure)
         weight = self.ds.snapshot.attrs.get("mean_molecular_weight")
         if ("gas", "temperature") not in self and weight is not None and not self.ds.snapshot.units.dimensionless:
             constant = self.ds.quan(weight * HYDROGEN_MASS / BOLTZMANN, "K*s**2/cm**2")
-            temperature = lambda field, data: data["gas", "pressure"] / data["gas", "density"] * constant  # noqa: E731
+            temperature = lambda field, data: data["gas", "pressure"] / data["gas", "density"] * constant
             self._add("temperature", "temperature", temperature)
-        specific = lambda field, data: data["gas", "thermal_energy_density"] / data["gas", "density"]  # noqa: E731
+        specific = lambda field, data: data["gas", "thermal_energy_density"] / data["gas", "density"]
         self._add("specific_thermal_energy", "specific_energy", specific)
 
     def _add(self, name: str, kind: str, function: Any) -> None:
@@ -344,7 +344,7 @@ def _fraction(name: str) -> Any:
     return lambda field, data: data["nestar", name] / data["nestar", "density"]
 
 
-def _thermal_energy(magnetic: list[str]) -> Any:
+def _thermal_energy(magnetic: Sequence[str]) -> Any:
     def energy(field: Any, data: Any) -> Any:
         momentum = sum(data["nestar", f"momentum_{axis}"] ** 2 for axis in "xyz")
         thermal = data["nestar", "energy"] - 0.5 * momentum / data["nestar", "density"]
@@ -363,7 +363,7 @@ class NestarDataset(Dataset):
     _dataset_type = "nestar"
 
     def __init__(self, filename: str, dataset_type: str = "nestar", units_override: Any = None,
-                 unit_system: str = "cgs", default_species_fields: Any = None) -> None:  # fmt: skip
+                 unit_system: Any = "cgs", default_species_fields: Any = None) -> None:  # fmt: skip
         self.fluid_types += ("nestar",)
         self.snapshot = Snapshot(filename, "code")
         super().__init__(filename, dataset_type, units_override=units_override, unit_system=unit_system,
@@ -385,7 +385,7 @@ class NestarDataset(Dataset):
         setdefaultattr(self, "length_unit", self.quan(units.length, "cm"))
         setdefaultattr(self, "mass_unit", self.quan(units.mass, "g"))
         setdefaultattr(self, "time_unit", self.quan(units.time, "s"))
-        setdefaultattr(self, "velocity_unit", self.length_unit / self.time_unit)
+        setdefaultattr(self, "velocity_unit", self.quan(units.length / units.time, "cm/s"))
 
     def _parse_parameter_file(self) -> None:
         snapshot = self.snapshot

@@ -219,8 +219,8 @@ def main():
     derived(path, stored)
     units(path)
     particles(nestar.open(path))
-    for path in (path, single):
-        snapshot, cells = nestar.open(path, units="code"), Cells(path)
+    for own in (path, single):
+        snapshot, cells = nestar.open(own, units="code"), Cells(own)
         slices(snapshot, cells)
         projections(snapshot, cells, covering_grid(snapshot, cells))
         profiles(snapshot, cells)

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import shutil
+import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +124,34 @@ def digest_of_program(path):
     return done.stdout.split()[0]
 
 
+def interrupt():
+    """An interrupt ends the run with a snapshot, from which it can be resumed."""
+    deck = ONE_PATCH | {"time": {"end": 1e9, "max_step": 1e-4}, "output": {"directory": "long"}}
+    timer = threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        nestar.run(deck, watch=False)
+    except KeyboardInterrupt:
+        pass
+    else:
+        raise AssertionError("the run was not interrupted")
+    last = nestar.open("long").snapshots[-1]
+    assert last.step > 0
+    more = nestar.run(deck, watch=False, set={"time.max_steps": last.step + 3}, arguments=["--resume"])
+    assert more.snapshots[-1].step == last.step + 3
+
+
+def views(run):
+    """Views are datasets that grow along time."""
+    import xarray
+
+    times = np.arange(3.0)
+    data = xarray.Dataset({"density": (("time", "x"), np.ones((3, 4)))}, {"time": times})
+    data.to_zarr(run.path / "views/middle.zarr", zarr_format=3, consolidated=False)
+    assert list(run.views) == ["middle"] and np.array_equal(run.views["middle"].time, times)
+    refused(lambda: run.views["midle"], "`midle`", "`middle`")
+
+
 def wrong_decks():
     """The message of the program is the error."""
     text = error_of(lambda: nestar.run(ONE_PATCH, watch=False, set={"hydro.gamm": 1.5}))
@@ -204,6 +234,8 @@ def damage(run):
 def main():
     initial_states()
     run = runs()
+    interrupt()
+    views(run)
     wrong_decks()
     wrong_names(run)
     damage(run)

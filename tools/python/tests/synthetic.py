@@ -26,14 +26,14 @@ def write_array(folder: Path, values: np.ndarray, dims: list[str], attrs: dict, 
     shard = -(-min(shard, max(rows, 1)) // chunk) * chunk
     rest = list(values.shape[1:])
     for first in range(0, rows, shard):
-        data, index = b"", np.full((shard // chunk, 2), 2**64 - 1, "<u8")
-        parts = []
+        parts: list[bytes] = []
+        index = np.full((shard // chunk, 2), 2**64 - 1, "<u8")
         for n, begin in enumerate(range(first, min(first + shard, rows), chunk)):
             part = np.zeros([chunk, *rest], values.dtype)
             part[: len(values[begin : begin + chunk])] = values[begin : begin + chunk]
             packed = Zstd(1).encode(np.ascontiguousarray(part))
             parts.append(packed + _checksum(packed))
-            index[n] = len(data) if not parts[:-1] else index[n - 1].sum(), len(parts[-1])
+            index[n] = index[n - 1].sum() if n else 0, len(parts[-1])
         data = b"".join(parts)
         name = ".".join(["c", str(first // shard)] + ["0"] * len(rest))
         (folder / name).write_bytes(data + index.tobytes() + _checksum(index.tobytes()))
@@ -102,9 +102,10 @@ def write(path: Path, root: int, counts: list[int], dtype: str = "float64", part
         head, width = path / f"level_{level}", 1.0 / (root * 2**level)
         attrs = {"level": level, "time": 0.5, "dt": 0.1, "cell_width": [width] * 3, "patches": len(origin)}
         nodes[f"level_{level}"] = {"zarr_format": 3, "node_type": "group", "attributes": attrs}
-        store = lambda name, values, dims, units: nodes.__setitem__(  # noqa: E731
-            f"{head.name}/{name}", write_array(head / name, values, dims, {"units": units}, 1024, 32)
-        )
+
+        def store(name: str, values: np.ndarray, dims: list[str], units: str, head: Path = head) -> None:
+            nodes[f"{head.name}/{name}"] = write_array(head / name, values, dims, {"units": units}, 1024, 32)
+
         store("origin", origin.astype(np.int32), ["patch", "axis"], "cell")
         store("leaf", leaf.astype(np.uint8), ["patch"], "1")
         centre = [(origin[:, axis, None] + np.arange(PATCH) + 0.5) * width - 0.5 for axis in range(3)]
