@@ -33,27 +33,29 @@ def find_program(program: str | os.PathLike[str] | None = None) -> str:
 
 def _execute(command: Sequence[str], watch: bool) -> tuple[int, list[str]]:
     """Runs a command; returns its status and its lines. An interrupt is passed to it."""
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # a group of its own, so that an interrupt by the keyboard reaches it once, from here
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             process_group=0)  # fmt: skip
     lines: list[str] = []
     failed = False
     assert child.stdout is not None
     with child.stdout as stream:
-        while True:
+        try:
+            for line in stream:
+                lines.append(line.rstrip("\n"))
+                failed |= line.startswith(_ERROR)
+                if watch and not failed:
+                    sys.stdout.write(line)
+                    sys.stdout.flush()
+        except BaseException:
+            # the run writes a snapshot and ends; a second interrupt ends it at once
+            child.send_signal(signal.SIGINT)
             try:
-                line = stream.readline()
+                stream.read()
             except KeyboardInterrupt:
-                # the run writes a snapshot and ends
                 child.send_signal(signal.SIGINT)
-                lines += stream.read().splitlines()
-                child.wait()
-                raise
-            if not line:
-                break
-            lines.append(line.rstrip("\n"))
-            failed |= line.startswith(_ERROR)
-            if watch and not failed:
-                sys.stdout.write(line)
-                sys.stdout.flush()
+            child.wait()
+            raise
     return child.wait(), lines
 
 

@@ -94,7 +94,10 @@ class Views(Mapping[str, xarray.Dataset]):
         if not path.exists():
             raise unknown("view", name, self)
         try:
-            return xarray.open_zarr(str(path), chunks=None)
+            # a view that still grows may have no consolidated metadata
+            document = json.loads((path / "zarr.json").read_text())
+            consolidated = document.get("consolidated_metadata") is not None
+            return xarray.open_zarr(str(path), chunks=None, consolidated=consolidated)
         except Exception as error:
             raise Error(f"{path} cannot be read ({error})") from None
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -127,8 +128,14 @@ def digest_of_program(path):
 def interrupt():
     """An interrupt ends the run with a snapshot, from which it can be resumed."""
     deck = ONE_PATCH | {"time": {"end": 1e9, "max_step": 1e-4}, "output": {"directory": "long"}}
-    timer = threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+
+    def stop():
+        while not Path("long/snapshots/000000.zarr").exists():
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=stop, daemon=True).start()
     try:
         nestar.run(deck, watch=False)
     except KeyboardInterrupt:
