@@ -27,6 +27,10 @@ ROWS = 256
 """Number of patches that are processed together."""
 
 
+_NEEDED = ("time", "step", "domain_left_edge", "domain_right_edge", "root_cells", "levels")
+"""Attributes of every snapshot."""
+
+
 class Block:
     """Some patches of a level, whose fields are read or computed when they are needed."""
 
@@ -113,6 +117,10 @@ class Snapshot:
         self.store = Store(path)
         self.path = self.store.path
         self.attrs = self.store.attrs
+        missing = [key for key in _NEEDED if key not in self.attrs]
+        missing += [f"level_{number}" for number in self.attrs.get("levels", []) if f"level_{number}" not in self.store.groups]
+        if missing:
+            raise Error(f"{self.path}: the metadata are damaged; `{missing[0]}` is missing")
         self.step: int = self.attrs["step"]
         self.left_edge = np.array(self.attrs["domain_left_edge"], dtype=np.float64)
         self.right_edge = np.array(self.attrs["domain_right_edge"], dtype=np.float64)

@@ -174,16 +174,16 @@ def _bins_of(snapshot: Snapshot, axes: Sequence[_Axis], blocks: Sequence[Block],
         found = []
         for axis, pair in zip(axes, known):
             values = axis.values(block) if pair is None else np.zeros(1)
-            found.append((float(values.min()), float(values.max())))
+            # values that are not numbers are in no bin
+            found.append((float(np.fmin.reduce(values, axis=None)), float(np.fmax.reduce(values, axis=None))))
         return found
 
     if any(pair is None for pair in known):
         cells = sum(len(block.rows) for block in blocks) * 512
         kept = keep if 8 * cells * len(keep) < _MOST_KEPT else ()
         found = np.array(list(snapshot.map(extremes, blocks, kept)))
-        if np.isnan(found).any():
-            found = np.nan_to_num(found, nan=0.0)
-        known = [pair or (found[:, n, 0].min(), found[:, n, 1].max()) for n, pair in enumerate(known)]
+        least, largest = np.fmin.reduce(found[..., 0]), np.fmax.reduce(found[..., 1])
+        known = [pair or (float(least[n]), float(largest[n])) for n, pair in enumerate(known)]
     return [Bins(low, high, own, logarithmic, axis.name) for (axis, own, _), (low, high) in zip(per_axis, known)]
 
 

@@ -151,10 +151,13 @@ class Store:
         nodes = root.get("consolidated_metadata") or {}
         nodes = nodes.get("metadata") or self._walk()
         for name, node in nodes.items():
-            if node["node_type"] == "group":
-                self.groups[name] = node.get("attributes", {})
-            else:
-                self.arrays[name] = Array(self, name, node)
+            try:
+                if node["node_type"] == "group":
+                    self.groups[name] = node.get("attributes", {})
+                else:
+                    self.arrays[name] = Array(self, name, node)
+            except (KeyError, IndexError, TypeError, ValueError) as error:
+                raise Error(f"{self.path / name}: the metadata are damaged ({error!r})") from None
 
     def _document(self, path: Path) -> dict[str, Any]:
         try:

@@ -219,6 +219,16 @@ def damage(run):
     document["attributes"]["format"] = "other"
     (newer / "zarr.json").write_text(json.dumps(document))
     refused(lambda: nestar.open(newer), "not a snapshot")
+    document["attributes"] |= {"format": "nestar-snapshot", "format_version": 2}
+    for change in (
+        lambda d: d["attributes"].pop("step"),
+        lambda d: d["consolidated_metadata"]["metadata"].pop("level_1"),
+        lambda d: d["consolidated_metadata"]["metadata"]["level_1/density"].pop("codecs"),
+    ):
+        broken = json.loads(json.dumps(document))
+        change(broken)
+        (newer / "zarr.json").write_text(json.dumps(broken))
+        refused(lambda: nestar.open(newer), "damaged")
     (newer / "zarr.json").write_text("{")
     refused(lambda: nestar.open(newer), "zarr.json", "damaged")
     chunk = next((source / "level_2/density").glob("c.*"))
