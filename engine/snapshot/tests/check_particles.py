@@ -21,7 +21,7 @@ assert tree["state"]["one"].values.tolist() == [[1, 2, 3]] and tree["state"]["ot
 counts = tree["level_0"]["particles_stars"]
 assert counts.dims == ("patch",) and counts.values.tolist() == [0, 0, len(number)]
 assert nestar.digest(path) == digest, (nestar.digest(path), digest)
-found = nestar.open(path).particles("stars")
+found = nestar.open(path, units="code").particles("stars")
 assert np.all(found.level == 0) and np.all(found.patch == 2) and found.sizes["particle"] == len(number)
 assert np.array_equal(found.position.values, stars["position"].values) and np.array_equal(found.id, stars["id"])
 print("python: ok")

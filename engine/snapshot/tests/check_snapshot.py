@@ -36,7 +36,7 @@ assert tree["level_0"]["density"].attrs["units"] == "mass/length**3"
 
 # Our own package: digest, arrays and places.
 assert nestar.digest(path) == digest, (nestar.digest(path), digest)
-snapshot = nestar.open(path)
+snapshot = nestar.open(path, units="code")
 fine = snapshot.level(1)
 density = fine.array("density").read()
 assert np.array_equal(density, root["level_1/density"][:])
