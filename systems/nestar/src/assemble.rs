@@ -229,6 +229,7 @@ mod tests {
                 "particles",
                 "scenario",
                 "chemistry",
+                "diagnostics",
             ]
         );
     }
