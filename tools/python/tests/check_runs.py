@@ -127,7 +127,9 @@ def digest_of_program(path):
 
 def interrupt():
     """An interrupt ends the run with a snapshot, from which it can be resumed."""
-    deck = ONE_PATCH | {"time": {"end": 1e9, "max_step": 1e-4}, "output": {"directory": "long"}}
+    # programs in the background of a script begin with interrupts ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    deck = ONE_PATCH | {"time": {"end": 1e9, "max_step": 1e-4, "max_steps": 50000}, "output": {"directory": "long"}}
 
     def stop():
         while not Path("long/snapshots/000000.zarr").exists():
