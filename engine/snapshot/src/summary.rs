@@ -41,7 +41,7 @@ pub struct SummaryUnit {
     pub factor: f64,
 }
 
-/// Chooses the unit for numbers of a code unit such as `mass/length**3`, of which the second argument is typical.
+/// Chooses the unit in which numbers are printed, from their code unit (such as `mass/length**3`) and a typical value.
 pub type ChooseUnit<'a> = &'a dyn Fn(&str, f64) -> SummaryUnit;
 
 /// Returns the [`summary_in`] code units.

@@ -44,7 +44,7 @@ pub enum Reduction {
 /// A column of the diagnostics: a reduction of a formula over the leaf cells.
 #[deck]
 pub struct ColumnConfig {
-    /// Name of the column: letters, digits and `_`.
+    /// Column name in `diagnostics.csv`; only letters, digits and `_`.
     pub name: String,
     /// Formula of the quantities of refinement criteria (`nestar list fields`), x, y, z, r and t.
     pub formula: String,

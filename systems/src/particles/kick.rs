@@ -576,7 +576,7 @@ impl FallingParticles<'_> {
     }
 }
 
-/// Fields of accelerations, of which that of pairs exists only with pairs of particles.
+/// The acceleration fields; the pair acceleration exists only if particles use the pair potentials.
 #[derive(SystemParam)]
 struct KickFields<'w, 's> {
     of_pairs: Option<Write<'w, 's, PairAcceleration, REACH>>,

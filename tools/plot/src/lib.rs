@@ -192,7 +192,7 @@ fn labelled(what: &str, unit: &str) -> String {
     }
 }
 
-/// Returns a label with a small first letter, unless it is an abbreviation.
+/// Returns a label with its first letter in lower case.
 fn lower(label: &str) -> String {
     let mut letters = label.chars();
     let first = letters

@@ -151,7 +151,8 @@ fn powers(units: &str) -> Option<Powers> {
     }
 }
 
-/// Returns the unit of astronomy for a quantity, of which `cgs` is a typical value; `factor` converts to cgs.
+/// Returns the astronomical unit for a quantity with these dimensions. `cgs` is a typical value in cgs, and `factor` converts code units
+/// to cgs.
 fn astronomical(powers: Powers, factor: f64, cgs: f64) -> Option<ShownUnit> {
     let is = |dimension: &[i32; 3]| Powers::from(*dimension) == powers;
     if let Some((_, name)) = FIXED.iter().find(|(dimension, _)| is(dimension)) {

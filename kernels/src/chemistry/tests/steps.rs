@@ -58,19 +58,24 @@ fn random_cells_need_few_sub_steps() {
     assert!(sum < 20_000 && *most < 150);
 }
 
-#[test]
-fn gas_at_the_floor_stays_there_and_its_energy_is_counted() {
-    let precision = Tolerances {
+/// Network of six species with a temperature floor of 1e4 K.
+fn network_with_floor() -> Network<f64> {
+    let tolerances = Tolerances {
         floor_k: 1e4,
         ..Tolerances::default()
     };
-    let p = Network::new(
+    Network::new(
         6,
         RateChoices::default(),
         [HELIUM, 0.0],
         &Background::default(),
-        precision,
-    );
+        tolerances,
+    )
+}
+
+#[test]
+fn gas_at_the_floor_stays_there_and_its_energy_is_counted() {
+    let p = network_with_floor();
     let mut s = at::<3>(&p, 1e3, 5e4);
     s.energy = 9e3 * heat_capacity::<f64, 3>(&s, charge::<3>(&s));
     let cell = CellConditions {
@@ -192,17 +197,7 @@ fn electrons_at_the_floor(p: &Network<f64>, dt: f64, steps: usize) -> f64 {
 
 #[test]
 fn ionisation_at_the_floor_does_not_depend_on_the_length_of_steps() {
-    let precision = Tolerances {
-        floor_k: 1e4,
-        ..Tolerances::default()
-    };
-    let p = Network::new(
-        6,
-        RateChoices::default(),
-        [HELIUM, 0.0],
-        &Background::default(),
-        precision,
-    );
+    let p = network_with_floor();
     let fine = electrons_at_the_floor(&p, 1e-2 / 2000.0, 2000);
     for steps in [1, 20, 200] {
         let found = electrons_at_the_floor(&p, 1e-2 / steps as f64, steps);

@@ -349,7 +349,7 @@ fn second_signal(ranks: &str) {
     assert_eq!(status.code(), Some(143), "{said}");
 }
 
-/// A run of many steps, of which at least two are done.
+/// Starts a long run and waits until it has taken two root steps.
 #[cfg(unix)]
 fn long_run(place: &Place, more: &[&str]) -> Child {
     let long = ["--set", "time.max_steps=1000000", "--set", "time.end=1e9"];
