@@ -33,8 +33,12 @@ pub(crate) fn kind(powers: Powers) -> String {
         [1, 0, -2] if whole => "an acceleration",
         [0, 0, -1] if whole => "a rate",
         _ => {
-            let [l, m, t] = powers.0;
-            return format!("a quantity in cm^{l} g^{m} s^{t}");
+            let named = ["cm", "g", "s"].into_iter().zip(powers.0);
+            let named = named.filter(|(_, power)| *power != 0.0);
+            let units: Vec<String> = named
+                .map(|(unit, power)| format!("{unit}^{power}"))
+                .collect();
+            return format!("a quantity in {}", units.join(" "));
         }
     };
     name.into()

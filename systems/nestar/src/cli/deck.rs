@@ -31,7 +31,7 @@ pub fn deck(arguments: &DeckNameArgs) -> Result<(), CommandError> {
 pub fn find(name: &str) -> Result<&'static ShippedDeck, String> {
     ShippedDeck::find(name).ok_or_else(|| {
         let near = nearest(name, DECKS.iter().map(|deck| deck.name));
-        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let hint = near.map_or(";".into(), |near| format!("; did you mean `{near}`?"));
         format!("there is no file and no deck of the program with the name `{name}`{hint} `nestar deck` lists all")
     })
 }

@@ -1,14 +1,21 @@
 //! `nestar sweep`: runs a deck with all combinations of some settings.
 
-use super::{CommandError, FAILED, INTERRUPTED, INVALID_INPUT, print};
+use super::{CommandError, DeckArgs, FAILED, INTERRUPTED, INVALID_INPUT, print};
 use clap::Args;
 use nestar::report::print_message;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Name of the table of results in the directory of the sweep.
 const TABLE: &str = "sweep.csv";
+/// Time between two looks at a running run.
+const POLL: Duration = Duration::from_millis(50);
 
 /// Arguments of `nestar sweep`.
 #[derive(Args)]
@@ -55,6 +62,15 @@ impl Combination {
 pub fn sweep(arguments: &SweepArgs) -> Result<u8, CommandError> {
     let all =
         combinations(&arguments.settings).map_err(|why| CommandError::new(INVALID_INPUT, why))?;
+    // before the first directory is made
+    let deck = DeckArgs {
+        deck: arguments.deck.clone(),
+        overrides: Vec::new(),
+    };
+    deck.text()?;
+    let stop = stop_requests().map_err(|error| {
+        CommandError::new(FAILED, format!("cannot install signal handlers: {error}"))
+    })?;
     let mut rows = Vec::new();
     for (n, combination) in all.iter().enumerate() {
         let name = combination.name();
@@ -65,7 +81,7 @@ pub fn sweep(arguments: &SweepArgs) -> Result<u8, CommandError> {
             combination.settings.join(", ")
         ));
         let directory = arguments.output.join(&name);
-        let status = run(arguments, combination, &directory)?;
+        let status = run(arguments, combination, &directory, &stop)?;
         let row = Row {
             name,
             settings: combination.settings.clone(),
@@ -74,7 +90,7 @@ pub fn sweep(arguments: &SweepArgs) -> Result<u8, CommandError> {
         };
         rows.push(row);
         write_table(&arguments.output, &rows)?;
-        if status == Some(i32::from(INTERRUPTED)) {
+        if stop.load(Ordering::Relaxed) || status == Some(i32::from(INTERRUPTED)) {
             print_message("the sweep was interrupted; the same command continues it");
             return Ok(INTERRUPTED);
         }
@@ -89,11 +105,21 @@ pub fn sweep(arguments: &SweepArgs) -> Result<u8, CommandError> {
     Ok(if failed > 0 { FAILED } else { 0 })
 }
 
-/// Runs one combination; returns its exit status, `None` if a signal has ended it.
+/// Returns a flag that SIGINT and SIGTERM set, in place of ending the sweep before its present run.
+fn stop_requests() -> std::io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        flag::register(signal, stop.clone())?;
+    }
+    Ok(stop)
+}
+
+/// Runs one combination and passes a request to stop on to it. Returns its exit status, `None` if a signal has ended it.
 fn run(
     arguments: &SweepArgs,
     combination: &Combination,
     directory: &Path,
+    stop: &AtomicBool,
 ) -> Result<Option<i32>, CommandError> {
     let failed =
         |error: std::io::Error| CommandError::new(FAILED, format!("cannot start a run: {error}"));
@@ -113,7 +139,20 @@ fn run(
     if let Some(device) = &arguments.device {
         command.arg("--device").arg(device);
     }
-    Ok(command.status().map_err(failed)?.code())
+    let mut child = command.spawn().map_err(failed)?;
+    let mut is_stopped = false;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(status.code());
+        }
+        if stop.load(Ordering::Relaxed) && !is_stopped {
+            is_stopped = true;
+            // a terminal may have signalled the run as well, which counts both as one request
+            // SAFETY: the process is a child that has not been waited for, so that its number is not used again
+            unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+        }
+        std::thread::sleep(POLL);
+    }
 }
 
 /// Result of a run.

@@ -514,3 +514,39 @@ fn a_signal_during_the_set_up_stops_the_run_with_a_snapshot() {
     outcome.has_status(3).tells(&["interrupted at step 0"]);
     assert_eq!(place.snapshots("run"), ["000000.zarr"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_sweep_ends_its_run_with_a_snapshot() {
+    let place = Place::with(BLAST);
+    let values = [
+        "--set",
+        "time.max_steps=1000000,1000001",
+        "--set",
+        "time.end=1e9",
+    ];
+    let sweep = ["sweep", "deck.toml", "--output", "all"];
+    let mut command = place.command(&[&sweep[..], &values].concat());
+    let child = command
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let child = child.expect("the program starts");
+    let run = "all/time.max_steps=1000000,time.end=1e9";
+    let log = place.0.join(run).join("run.log");
+    wait_until("two steps", || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.contains("step 2 "))
+    });
+    terminate(&child);
+    let outcome = Outcome::of(child.wait_with_output().expect("the program ends"));
+    outcome
+        .has_status(3)
+        .tells(&["interrupted at step", "the same command continues it"]);
+    assert_eq!(place.snapshots(run).len(), 2);
+    assert_eq!(place.read("all/sweep.csv").lines().count(), 2);
+    let missing = place.nestar(&["sweep", "nothing", "--set", "a=1", "--output", "other"]);
+    missing
+        .has_status(2)
+        .complains(&["with the name `nothing`; `nestar deck` lists all"]);
+    assert!(!place.0.join("other").exists());
+}
