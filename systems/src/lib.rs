@@ -28,6 +28,7 @@ pub mod spheres;
 pub mod subcycling;
 pub mod time;
 pub mod units;
+pub mod views;
 
 use nestar_deck::TableSchema;
 use nestar_engine::Plugin;
@@ -60,6 +61,13 @@ impl BuiltInPlugin {
     #[must_use]
     pub fn table<T: JsonSchema>(mut self, name: &str) -> Self {
         self.tables.push(TableSchema::of::<T>(name));
+        self
+    }
+
+    /// Adds variants of the elements of a list of another table.
+    #[must_use]
+    pub fn variants(mut self, variants: Vec<TableSchema>) -> Self {
+        self.tables.extend(variants);
         self
     }
 
@@ -106,6 +114,7 @@ impl DefaultPlugins {
                 .table::<particles::ParticlesConfig>("particles"),
             spheres,
             BuiltInPlugin::new(deck_columns::DeckColumns),
+            BuiltInPlugin::new(views::OutputViews).variants(nestar_engine::run::views::tables()),
         ])
     }
 }

@@ -339,6 +339,25 @@ impl CellQuantity {
         }
     }
 
+    /// Computes the quantity in the 512 cells of a patch from `[component][512]` values.
+    pub fn fill_patch(
+        &self,
+        values: &[f64],
+        patch: [i32; 3],
+        geometry: &LevelGeometry,
+        out: &mut [f64],
+    ) {
+        self.fill(&CellCube::of_patch(values, patch, geometry), out);
+    }
+
+    /// Returns the named quantities that it reads.
+    pub fn parts_mut(&mut self) -> &mut [NamedQuantity] {
+        match self {
+            Self::Named(named) => std::slice::from_mut(named),
+            Self::Formula(_, arguments, _) => arguments,
+        }
+    }
+
     /// Returns `true` if it is a formula, which may give NaN by an error of the user.
     pub(super) fn is_formula(&self) -> bool {
         matches!(self, Self::Formula(..))

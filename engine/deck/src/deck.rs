@@ -12,7 +12,7 @@ use crate::check;
 use crate::constants::{CONSTANTS, NamedNumbers, evaluate_expressions};
 use crate::error::{DeckError, Fault, SourceSpan, SourceText, nearest};
 use crate::overrides::{insert, restore_texts, set};
-use crate::schema::{TableSchema, merged};
+use crate::schema::{OpenTable, TableSchema, merged};
 use crate::shape::ValueShape;
 use crate::tree::{DeckNode, DeckValue, KeyValue, PathStep, document, from_table, steps};
 use crate::units::{CodeUnits, UNITS, UnitsConfig};
@@ -526,6 +526,16 @@ impl Deck {
 }
 
 impl Deck {
+    /// Returns the table at `path` with all defaults, after it was taken.
+    #[must_use]
+    pub fn resolved_at(&self, path: &str) -> Option<OpenTable> {
+        let claim = self.claims.iter().find(|claim| claim.path == path)?;
+        match serde_json::to_value(&claim.resolved) {
+            Ok(serde_json::Value::Object(table)) => Some(table),
+            _ => None,
+        }
+    }
+
     /// Returns the resolved deck as TOML: every taken table with all defaults.
     ///
     /// The result is a deck that resolves to itself.

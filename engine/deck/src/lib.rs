@@ -56,7 +56,7 @@ pub use formula::{
 pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, ParameterDoc, TableSchema, describe, describe_table, merged, schema};
 pub use table_file::TableFile;
-pub use units::{CodeUnits, ShownUnit, UnitSystem, UnitsConfig};
+pub use units::{CodeUnits, ShownUnit, UnitSystem, UnitsConfig, formula_units};
 
 /// Crates used by code that `#[deck]` generates.
 #[doc(hidden)]

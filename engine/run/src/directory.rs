@@ -93,7 +93,8 @@ fn not_visible(rank: usize, roster: &Roster, directory: &Path) -> Error {
 /// A file cannot be moved.
 pub fn move_earlier_run(directory: &Path) -> Result<Option<PathBuf>, Error> {
     let latest = store::latest(directory).map_err(snapshot_error)?;
-    if latest.is_none() && !directory.join("diagnostics.csv").exists() {
+    let written = ["diagnostics.csv", "views"].map(|name| directory.join(name).exists());
+    if latest.is_none() && written == [false; 2] {
         return Ok(None);
     }
     let name = |n: u32| directory.join(format!("earlier.{n}"));
@@ -129,7 +130,7 @@ fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
         let n = name.strip_prefix(kind)?;
         n.strip_suffix(".toml")
     });
-    ["run.toml", "provenance.json", "run.log"].contains(&name)
+    ["run.toml", "provenance.json", "run.log", "views"].contains(&name)
         || captures.any(|n| n.is_empty() || numbered(n))
         || series.is_some_and(|n| n.is_empty() || numbered(n))
         || (name == "snapshots" && has_snapshots)

@@ -12,7 +12,7 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Names of the files that a run writes.
-const WRITTEN: [&str; 10] = [
+const WRITTEN: [&str; 11] = [
     ".lock",
     ".running",
     "run.toml",
@@ -23,6 +23,7 @@ const WRITTEN: [&str; 10] = [
     "capture.toml",
     "unfinished-cell.toml",
     "snapshots",
+    "views",
 ];
 /// First line of the deck in a run's directory.
 const OWN_DECK: &str =

@@ -3,6 +3,7 @@
 //! Functions that are called *collective* must be called by all ranks in the same order.
 
 mod blobs;
+mod cadence;
 mod deck_differences;
 pub mod diagnostics;
 pub mod directory;
@@ -12,6 +13,7 @@ pub mod output;
 pub mod restart;
 mod restart_state;
 mod snapshot;
+pub mod views;
 
 pub use files::BuildInfo;
 pub use main_loop::{STALLED, run};

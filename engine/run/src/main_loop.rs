@@ -6,6 +6,7 @@ use crate::diagnostics::{Diagnostics, resident_bytes};
 use crate::files::Roster;
 use crate::output::Output;
 use crate::restart::Restored;
+use crate::views::Views;
 use crate::{Progress, RunOptions, RunSummary, deck_differences, directory, files, restart};
 use nestar_engine_comm::Ranks;
 use nestar_engine_device::ComputeDevice;
@@ -55,14 +56,13 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     let observations = Observations::open(sim, &directory, restored)?;
     let notes = [diagnostics.note(), observations.note()];
     report_notes(sim, notes.into_iter().flatten(), &mut options);
-    if restored.is_none() && sim.settings.output.initial {
-        output.snapshot(sim, &diagnostics)?;
-    }
+    let views = begin_output(sim, &directory, &mut output, &diagnostics, restored)?;
     let begin = sim.world.resource::<Levels>().time(0);
     let mut recorder = RunRecorder {
         output: &mut output,
         diagnostics: &mut diagnostics,
         observations,
+        views,
         begin,
         start: Instant::now(),
         in_process: roster.in_process,
@@ -71,9 +71,30 @@ pub fn run(sim: &mut Engine, mut options: RunOptions) -> Result<RunSummary, Erro
     let updates = sim.world.resource::<RunCounters>().cell_updates;
     let ending = run_steps(sim, &mut options, &mut recorder, restored.is_none());
     let ending = ending.map_err(|error| files::save(sim, &directory, error))?;
+    recorder.views.sync()?;
     finish_output(sim, &ending, &mut output, &diagnostics)?;
     let interrupted = ending == RunEnd::Interrupted;
     Ok(summary(sim, directory, updates, start, interrupted))
+}
+
+/// Opens the views, and writes the initial state of a new run to them and to a snapshot. Views come before snapshots, so that a
+/// resumed run has all their entries.
+fn begin_output(
+    sim: &mut Engine,
+    directory: &Path,
+    output: &mut Output,
+    diagnostics: &Diagnostics,
+    restored: Option<&Restored>,
+) -> Result<Views, Error> {
+    let mut views = Views::open(sim, directory, restored.is_some())?;
+    if restored.is_none() {
+        views.write_all(sim)?;
+        views.sync()?;
+        if sim.settings.output.initial {
+            output.snapshot(sim, diagnostics)?;
+        }
+    }
+    Ok(views)
 }
 
 /// Waits until the programs of the device are compiled; the first rank reports how many there are.
@@ -262,6 +283,7 @@ struct RunRecorder<'a> {
     pub output: &'a mut Output,
     pub diagnostics: &'a mut Diagnostics,
     pub observations: Observations,
+    pub views: Views,
     /// Simulation time at which this process started.
     pub begin: f64,
     pub start: Instant,
@@ -323,11 +345,15 @@ fn run_steps(
         let requested = stepped && snapshot_is_requested(recorder.output, options);
         let flags = recorder.output.exchange_flags(stop, requested)?;
         if let Some(shortage) = sim.world.resource::<MemoryGuard>().shortage.clone() {
+            if stepped && shortage.is_at_root_step_end() {
+                recorder.views.write_due(sim)?;
+            }
             return Ok(RunEnd::OutOfMemory(shortage));
         }
         let now = sim.world.resource::<Topology>().patches();
         let before = std::mem::replace(&mut patches, now);
         if stepped {
+            recorder.views.write_due(sim)?;
             snapshot_if_due(sim, options, recorder, flags.due, before)?;
         }
         report_cap(sim, options, &mut reported);
@@ -341,7 +367,7 @@ fn run_steps(
         sim.world.resource::<Activity>().begin_mesh();
         let step_start = Instant::now();
         let before = sim.world.resource::<RunCounters>().cell_updates;
-        let until = recorder.output.until(end);
+        let until = recorder.views.until(recorder.output.until(end));
         let report = sim.driver.root_step(&mut sim.world, until)?;
         let seconds = step_start.elapsed().as_secs_f64();
         sim.world.resource::<Activity>().begin_output();
@@ -380,6 +406,7 @@ fn snapshot_if_due(
     }
     let due = due || recorder.output.is_due(sim);
     if due || memory_is_tight(sim, before)? && !recorder.output.is_current(sim) {
+        recorder.views.sync()?;
         recorder.output.snapshot(sim, recorder.diagnostics)?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! All ranks write a snapshot together; each stores and syncs its own shards. They report their progress
 //! before each root step. When all shards are on disk, the first rank gives the snapshot its final name.
 
+use crate::cadence::Cadence;
 use crate::diagnostics::Diagnostics;
 use crate::files::{BuildInfo, Roster};
 use crate::restart::Restored;
@@ -18,12 +19,12 @@ use nestar_engine_comm::Ranks;
 use nestar_engine_data::{StoreRef, Stores};
 use nestar_engine_device::ComputeDevice;
 use nestar_engine_mesh::{Levels, Topology};
+use nestar_engine_step::config::OutputConfig;
 use nestar_engine_step::error::{agreed, agreed_with_flags, on_first_rank};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot as store;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// State of this rank's part of a snapshot.
 enum Writing {
@@ -46,10 +47,7 @@ pub struct Output {
     failure: Option<Error>,
     /// Simulation time and step of the latest snapshot.
     latest: Option<(f64, u64)>,
-    latest_wall: Instant,
-    next_time: f64,
-    interval: f64,
-    wall_interval: f64,
+    cadence: Cadence,
     /// `true` if a file [`NOW`] could not be removed; such files are ignored then.
     ignores_now: bool,
 }
@@ -75,7 +73,14 @@ impl Output {
         let threads = store::WriterThreads::new(storing_threads(sim)).map_err(snapshot_error);
         let threads = agreed(&ranks, threads)?;
         let clock = sim.world.resource::<Levels>().clock(0);
-        let mut output = Self {
+        let OutputConfig {
+            interval,
+            steps,
+            wall_interval,
+            ..
+        } = sim.settings.output;
+        let times = sim.settings.output.times.clone();
+        Ok(Self {
             directory: directory.to_path_buf(),
             ranks,
             threads,
@@ -84,14 +89,9 @@ impl Output {
             abort_handle: None,
             failure: None,
             latest: restored.map(|_| (clock.time, clock.steps)),
-            latest_wall: Instant::now(),
-            next_time: f64::INFINITY,
-            interval: sim.settings.output.interval,
-            wall_interval: sim.settings.output.wall_interval,
+            cadence: Cadence::new(interval, times, steps, wall_interval, clock.time),
             ignores_now: false,
-        };
-        output.schedule(clock.time);
-        Ok(output)
+        })
     }
 
     /// Stores an error of this rank; the next exchange of flags reports it to all ranks.
@@ -205,8 +205,7 @@ impl Output {
         }
         self.number += 1;
         self.latest = Some((clock.time, clock.steps));
-        self.latest_wall = Instant::now();
-        self.schedule(clock.time);
+        self.cadence.written(clock.time);
         Ok(())
     }
 
@@ -398,18 +397,7 @@ impl Output {
     /// round-off of the end is the final one.
     #[must_use]
     pub fn until(&self, end: f64) -> f64 {
-        if (end - self.next_time).abs() <= 1e-9 * self.interval {
-            end
-        } else {
-            self.next_time.min(end)
-        }
-    }
-
-    /// Schedules the next snapshot by time at the first multiple of the interval after `time`.
-    pub(super) fn schedule(&mut self, time: f64) {
-        if self.interval > 0.0 {
-            self.next_time = ((time / self.interval + 1e-9).floor() + 1.0) * self.interval;
-        }
+        self.cadence.until(end)
     }
 
     /// Returns `true` if the latest snapshot holds the present state.
@@ -428,16 +416,13 @@ impl Output {
     /// Returns `true` if a snapshot is due by simulation time or steps.
     #[must_use]
     pub fn is_due(&self, sim: &Engine) -> bool {
-        let clock = sim.world.resource::<Levels>().clock(0);
-        let steps = sim.settings.output.steps;
-        clock.time >= self.next_time || (steps > 0 && clock.steps.is_multiple_of(steps))
+        self.cadence
+            .is_due(&sim.world.resource::<Levels>().clock(0))
     }
 
     /// Returns `true` if a snapshot is due by the wall-clock time of the first rank.
     pub(super) fn is_due_by_wall(&self) -> bool {
-        self.ranks.rank() == 0
-            && self.wall_interval > 0.0
-            && self.latest_wall.elapsed().as_secs_f64() >= self.wall_interval
+        self.ranks.rank() == 0 && self.cadence.is_due_by_wall()
     }
 
     /// Returns the path of the latest snapshot if it has been removed; first rank only.

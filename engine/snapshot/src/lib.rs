@@ -10,6 +10,7 @@
 //!
 //! * [`SnapshotWriter`] writes a snapshot in the background; [`SnapshotPlan`] offers the single steps.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
+//! * [`Series`] is a group of arrays that grow along the time.
 //! * [`digest`] returns a digest of the content, [`summary`] a description.
 //! * [`read_uniform`], [`read_columns`] and [`read_array`] read Zarr arrays of other programs.
 
@@ -24,6 +25,7 @@ mod groups;
 mod header;
 mod queue;
 mod reader;
+mod series;
 mod store;
 mod summary;
 mod uniform;
@@ -43,6 +45,7 @@ pub use header::{
 };
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
+pub use series::{Series, SeriesArray, SeriesPlan};
 pub use store::SnapshotPlan;
 pub use summary::{ChooseUnit, SummaryUnit, summary, summary_in};
 pub use uniform::{PlainArray, UniformArray, column_names, read_array, read_columns, read_uniform};

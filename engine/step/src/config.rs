@@ -2,7 +2,7 @@
 
 use super::limits::LevelSteps;
 use bevy_ecs::prelude::*;
-use nestar_deck::{CodeUnits, Deck, DeckError, TableSchema, UnitsConfig, deck};
+use nestar_deck::{CodeUnits, Deck, DeckError, OpenTable, TableSchema, UnitsConfig, deck};
 use nestar_engine_data::{BoundaryCondition, Precision};
 use nestar_engine_device::DeviceChoice;
 use nestar_engine_mesh::PATCH;
@@ -128,6 +128,10 @@ pub struct OutputConfig {
     /// Simulation time between snapshots; 0: no snapshots by time.
     #[key(default = 0.0, unit = "time", min = 0.0)]
     pub interval: f64,
+    /// Simulation times of further snapshots, ascending.
+    #[key(default = Vec::new(), unit = "time")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub times: Vec<f64>,
     /// Root steps between snapshots; 0: no snapshots by step.
     #[key(default = 0)]
     pub steps: u64,
@@ -149,6 +153,10 @@ pub struct OutputConfig {
     /// `nestar list fields` shows all names, including those of plugins. A restart does not read them.
     #[key(default = Vec::new())]
     pub derived: Vec<String>,
+    /// Views: small series such as slices, which grow in `views/NAME.zarr`.
+    #[key(default = Vec::new())]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub view: Vec<OpenTable>,
 }
 
 /// Selects what happens when requested patches do not fit into memory.
@@ -416,6 +424,23 @@ pub struct Settings {
     pub mesh: MeshSettings,
 }
 
+/// Checks that the list `times` of the table at `path` ascends.
+///
+/// # Errors
+/// A time is not after the one before.
+pub fn check_times(deck: &Deck, path: &str, times: &[f64]) -> Result<(), DeckError> {
+    let unordered = (1..times.len()).find(|&n| times[n] <= times[n - 1]);
+    unordered.map_or(Ok(()), |n| {
+        let key = format!("{path}.times[{n}]");
+        let message = format!(
+            "`{key}` is {:?}, but must be after {:?}",
+            times[n],
+            times[n - 1]
+        );
+        Err(deck.error_at(&key, message))
+    })
+}
+
 /// Largest number of snapshots of a run.
 const MAX_SNAPSHOTS: f64 = 1e6;
 
@@ -426,47 +451,95 @@ impl Settings {
     /// An interval is shorter than four times the resolution of the time, or `output.interval` asks for more than a million snapshots. If
     /// `time.max_steps` ends the run, only the resolution at `begin` matters.
     pub fn check_intervals(&self, deck: &Deck, begin: f64) -> Result<(), DeckError> {
-        let (end, limited) = (self.time.end, self.time.max_steps > 0);
-        let latest = if limited { begin } else { end.max(begin) };
-        let resolution = 4.0 * f64::EPSILON * latest.abs();
-        let intervals = [
-            ("output.interval", self.output.interval),
-            ("time.max_step", self.time.max_step),
-        ];
-        for (key, interval) in intervals {
-            if interval > 0.0 && interval < resolution {
-                let message = format!(
-                    "`{key}` = {interval:e} is too short to advance the time {latest:e}, which has a resolution of {resolution:.1e}; \
-                     set a longer interval, or check the units of `{key}` and `time.end`"
-                );
-                return Err(deck.error_at(key, message));
-            }
-        }
-        self.check_number_of_snapshots(deck, end - begin)
+        self.check_length(deck, "time.max_step", self.time.max_step, begin)?;
+        let (interval, steps) = (self.output.interval, self.output.steps);
+        check_times(deck, "output", &self.output.times)?;
+        self.check_interval(deck, ("output.interval", "snapshots"), interval, begin)?;
+        self.check_steps(deck, ("output.steps", "snapshots"), steps, begin)
     }
 
-    /// Checks that a run over the time `span` writes at most a million snapshots.
-    fn check_number_of_snapshots(&self, deck: &Deck, span: f64) -> Result<(), DeckError> {
-        let (end, output) = (self.time.end, &self.output);
-        let most = match self.time.max_steps {
-            0 => f64::INFINITY,
-            steps => steps as f64,
+    /// Checks that an interval can advance the time.
+    fn check_length(
+        &self,
+        deck: &Deck,
+        key: &str,
+        interval: f64,
+        begin: f64,
+    ) -> Result<(), DeckError> {
+        let limited = self.time.max_steps > 0;
+        let latest = if limited {
+            begin
+        } else {
+            self.time.end.max(begin)
         };
+        let resolution = 4.0 * f64::EPSILON * latest.abs();
+        if interval <= 0.0 || interval >= resolution {
+            return Ok(());
+        }
+        let message = format!(
+            "`{key}` = {interval:e} is too short to advance the time {latest:e}, which has a resolution of {resolution:.1e}; \
+             set a longer interval, or check the units of `{key}` and `time.end`"
+        );
+        Err(deck.error_at(key, message))
+    }
+
+    /// Checks the interval at the key `key` of output, which `what` names, for a run from time `begin` to `time.end`.
+    ///
+    /// # Errors
+    /// See [`Self::check_intervals`].
+    pub fn check_interval(
+        &self,
+        deck: &Deck,
+        (key, what): (&str, &str),
+        interval: f64,
+        begin: f64,
+    ) -> Result<(), DeckError> {
+        self.check_length(deck, key, interval, begin)?;
+        let count = (self.time.end - begin) / interval;
+        match interval > 0.0 {
+            true => self.check_count(deck, (key, what), interval, count),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks the number of steps between two outputs, which `what` names, at the key `key`.
+    ///
+    /// # Errors
+    /// See [`Self::check_intervals`].
+    pub fn check_steps(
+        &self,
+        deck: &Deck,
+        (key, what): (&str, &str),
+        steps: u64,
+        begin: f64,
+    ) -> Result<(), DeckError> {
         // a step is at most this long
-        let steps = (span / self.time.max_step).min(most);
-        let by_time = (output.interval > 0.0).then(|| (span / output.interval).min(most));
-        let by_steps = (output.steps > 0).then(|| steps / output.steps as f64);
-        for (key, interval, count) in [
-            ("output.interval", output.interval, by_time),
-            ("output.steps", output.steps as f64, by_steps),
-        ] {
-            if let Some(count) = count.filter(|count| *count > MAX_SNAPSHOTS) {
-                let message = format!(
-                    "`{key}` = {interval:e} asks for {count:.1e} snapshots until `time.end` = {end:e}, more than {MAX_SNAPSHOTS:e}; \
-                     set a larger value, or check the units"
-                );
-                return Err(deck.error_at(key, message));
-            }
+        let count = (self.time.end - begin) / self.time.max_step / steps as f64;
+        match steps > 0 {
+            true => self.check_count(deck, (key, what), steps as f64, count),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that a run writes `count` outputs, or one at every step.
+    fn check_count(
+        &self,
+        deck: &Deck,
+        (key, what): (&str, &str),
+        value: f64,
+        count: f64,
+    ) -> Result<(), DeckError> {
+        let count = match self.time.max_steps {
+            0 => count,
+            steps => count.min(steps as f64),
+        };
+        if count > MAX_SNAPSHOTS {
+            let end = self.time.end;
+            let message = format!(
+                "`{key}` = {value:e} asks for {count:.1e} {what} until `time.end` = {end:e}, more than {MAX_SNAPSHOTS:e}; \
+                 set a larger value, or check the units"
+            );
+            return Err(deck.error_at(key, message));
         }
         Ok(())
     }

@@ -86,7 +86,12 @@ pub struct Engine {
     pub driver: Driver,
     /// Registered purposes of random numbers.
     purposes: Purposes,
+    /// Work that needs everything that plugins register.
+    deferred: Vec<DeferredSetup>,
 }
+
+/// Part of the setup that is called once all plugins are built.
+type DeferredSetup = Box<dyn FnOnce(&mut Engine) -> Result<(), Error> + Send + Sync>;
 
 impl Engine {
     /// Creates a simulation on one rank from the engine's tables of `deck`, with default time settings. All
@@ -137,6 +142,7 @@ impl Engine {
             settings,
             driver,
             purposes: Purposes::default(),
+            deferred: Vec::new(),
         })
     }
 
@@ -301,12 +307,23 @@ impl Engine {
         stream.map_err(|shared| Error::Setup(shared.to_string()))
     }
 
+    /// Defers a part of the setup to [`Engine::finish_setup`], when all plugins have registered their fields.
+    pub fn defer_setup(
+        &mut self,
+        work: impl FnOnce(&mut Engine) -> Result<(), Error> + Send + Sync + 'static,
+    ) {
+        self.deferred.push(Box::new(work));
+    }
+
     /// Completes the setup: checks that all keys of the deck are used and that the order of systems is
     /// defined. Starts the remaining compilations for a device, without waiting for them.
     ///
     /// # Errors
     /// Unknown keys, tables or boundaries; functions that do not match their fields; an ambiguous order.
     pub fn finish_setup(&mut self) -> Result<(), Error> {
+        for work in std::mem::take(&mut self.deferred) {
+            work(self)?;
+        }
         self.check_boundary_words()?;
         self.check_derived()?;
         self.deck.finish()?;

@@ -217,6 +217,10 @@ impl App {
             true => BoundaryWords::own(),
             false => BoundaryWords::Any,
         });
+        // and so are kinds of views of plugins
+        if !self.plugins.is_empty() {
+            tables.retain(|table| table.tag().is_none());
+        }
         let optional = optional_tables();
         tables.retain(|t| deck.has(t.name()) || !optional.iter().any(|name| name == t.name()));
         tables.extend(self.plugin_tables().filter(|t| deck.has(t.name())).cloned());

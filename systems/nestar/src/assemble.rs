@@ -227,6 +227,7 @@ mod tests {
                 "cooling",
                 "spheres",
                 "particles",
+                "views",
                 "scenario",
                 "chemistry",
                 "diagnostics",

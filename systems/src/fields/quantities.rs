@@ -174,6 +174,12 @@ fn of(function: QuantityFn, components: &[usize], parameters: &[f64]) -> NamedQu
     }
 }
 
+/// Returns a component of a field as a quantity.
+#[must_use]
+pub fn stored_component(c: usize) -> NamedQuantity {
+    of(QuantityFn::of::<component>(), &[c], &[])
+}
+
 /// Returns the named quantities of the gas.
 fn of_gas(gamma: f64) -> [(&'static str, NamedQuantity); 14] {
     let own = |c: usize| of(QuantityFn::of::<component>(), &[c], &[]);

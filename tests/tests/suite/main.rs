@@ -63,5 +63,6 @@ mod thermal;
 mod transient_fields;
 mod units;
 mod unphysical_states;
+mod views;
 mod watchdog;
 mod waves;

@@ -11,7 +11,7 @@ use cgs::*;
 pub(crate) use code::MeasuringUnit;
 pub use code::{CodeUnits, Size, UnitsConfig};
 use dimension::{ENERGY, LENGTH, MASS, SPEED, TIME, VOLUME};
-pub use shown::{ShownUnit, UnitSystem};
+pub use shown::{ShownUnit, UnitSystem, formula_units};
 
 /// Name of the table in decks.
 pub(crate) const UNITS: &str = "units";

@@ -151,6 +151,33 @@ fn powers(units: &str) -> Option<Powers> {
     }
 }
 
+/// Returns the unit in code units, such as `mass/length**3`, of a formula of quantities, given by their names and units. `None` if it is
+/// no product of powers of length, mass and time: the formula adds different quantities, or has names that are not among them.
+#[must_use]
+pub fn formula_units(text: &str, quantities: &[(&str, &str)]) -> Option<String> {
+    let is_used = |name: &str| {
+        let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.any(|word| word == name)
+    };
+    let used = quantities.iter().filter(|(name, _)| is_used(name));
+    let mut named = Vec::new();
+    for (name, units) in used {
+        let in_code_units = words(units).all(|word| CODE.iter().any(|(own, _)| *own == word));
+        named.push(NamedTerm {
+            name,
+            value: 1.0,
+            dimension: Dimension::Powers(powers(units).filter(|_| in_code_units)?),
+        });
+    }
+    match dimension_of(text, &named) {
+        Ok(Dimension::Powers(Powers([length, mass, time]))) => {
+            let names = [("length", length), ("mass", mass), ("time", time)];
+            Some(product(&names, false))
+        }
+        _ => None,
+    }
+}
+
 /// Returns the astronomical unit for a quantity with these dimensions. `cgs` is a typical value in cgs, and `factor` converts code units
 /// to cgs.
 fn astronomical(powers: Powers, factor: f64, cgs: f64) -> Option<ShownUnit> {
@@ -197,7 +224,7 @@ fn product(names: &[(&str, f64)], kelvins: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{CodeUnits, UnitSystem};
+    use super::{CodeUnits, UnitSystem, formula_units};
 
     fn galaxy() -> CodeUnits {
         CodeUnits {
@@ -251,6 +278,27 @@ mod tests {
         );
         let momentum = galaxy().shown("mass/(length**2*time)", UnitSystem::Astronomical, 1.0);
         assert_eq!(momentum.name, "g/(cm2 s)");
+    }
+
+    #[test]
+    fn formulas_of_quantities_have_units() {
+        let quantities = [
+            ("density", "mass/length**3"),
+            ("speed", "length/time"),
+            ("temperature_k", "K"),
+            ("mach", "1"),
+        ];
+        for (text, units) in [
+            ("0.5*density*speed^2", Some("mass/(length*time**2)")),
+            ("exp(mach)*speed", Some("length/time")),
+            ("mach > 1", Some("1")),
+            ("density + speed", None),
+            ("2*temperature_k", None),
+            ("density*unknown", None),
+        ] {
+            let found = formula_units(text, &quantities);
+            assert_eq!(found.as_deref(), units, "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod faults;
 mod particles;
 mod python;
 mod round_trip;
+mod series;
 mod table;
 mod uniform;
 mod writers;

@@ -23,7 +23,7 @@ fn place(level: u8, name: &str, values: &mut Values) {
 }
 
 /// Runs a script of this folder and returns what it prints; `None`, with the reason printed, without a Python.
-fn run(script: &str, arguments: &[&OsStr]) -> Option<String> {
+pub fn run(script: &str, arguments: &[&OsStr]) -> Option<String> {
     let Some(python) = std::env::var_os("NESTAR_PYTHON") else {
         eprintln!(
             "skipped: NESTAR_PYTHON names no Python with tools/python/requirements.txt installed"

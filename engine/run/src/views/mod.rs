@@ -1,0 +1,244 @@
+//! Views: small series, such as slices and projections, which a run writes more often than snapshots.
+//!
+//! A kind of view is a type that implements [`ViewKind`], the struct of its keys in `[[output.view]]`; plugins add kinds to
+//! [`ViewKinds`]. Its [`View`] names arrays and gives an [`Accumulator`], which receives the cells of each rank level by level.
+//! The accumulators of all ranks are combined on the first rank, which appends an entry to `views/NAME.zarr`.
+
+mod bins;
+mod config;
+mod distribution;
+mod evaluate;
+mod plane;
+mod profile;
+mod projection;
+mod quantity;
+mod slice;
+mod sums;
+mod view_series;
+
+pub use config::{Axis, ViewConfig, ViewContext, ViewField, ViewPrecision, ViewRegion};
+pub use quantity::{CompileFormula, Quantity, ViewQuantities, ViewQuantity};
+pub(crate) use view_series::Views;
+
+use bevy_ecs::prelude::*;
+use nestar_deck::{Deck, DeckError, TableSchema};
+use nestar_engine_step::{Engine, Error};
+use nestar_kernels::mesh::block::LevelGeometry;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Path of the list of views in decks, and the key that selects the kind.
+const LIST: &str = "output.view";
+const TAG: &str = "kind";
+
+/// A kind of view: the keys of an element of `[[output.view]]`, without `kind`.
+///
+/// It contains a [`ViewConfig`], the keys of all kinds, as `#[serde(flatten)]`.
+pub trait ViewKind: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
+    /// Word in decks.
+    const NAME: &'static str;
+
+    /// Returns the keys of all kinds.
+    fn common(&self) -> &ViewConfig;
+
+    /// Creates the view.
+    ///
+    /// # Errors
+    /// A key is invalid, with its position.
+    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError>;
+}
+
+/// A configured view.
+pub trait View: Send + Sync {
+    /// Describes the arrays and their coordinates, which do not change during a run.
+    fn layout(&self) -> ViewLayout;
+
+    /// Returns the quantities that accumulators receive.
+    fn quantities(&self) -> &[Quantity];
+
+    /// Returns the finest level of which cells are used. Cells of this level that are refined hold the mean of finer cells.
+    fn finest(&self) -> usize;
+
+    /// Returns `true` if the view uses the patch with this index on the level with this geometry.
+    fn uses(&self, geometry: &LevelGeometry, patch: [i32; 3]) -> bool;
+
+    /// Creates an empty accumulator.
+    fn accumulator(&self) -> Box<dyn Accumulator + '_>;
+}
+
+/// Collects the cells of a view on one rank, in any order. The result must not depend on the order of the patches, nor on
+/// their distribution over ranks.
+pub trait Accumulator: Send {
+    /// Adds the cells of a patch.
+    fn add(&mut self, cells: &PatchCells);
+
+    /// Returns the content as bytes for the first rank.
+    fn pack(&self) -> Vec<u8>;
+
+    /// Adds the bytes of another rank; `None` if they are damaged.
+    fn join(&mut self, bytes: &[u8]) -> Option<()>;
+
+    /// Returns the values of the arrays, in the order of the layout.
+    fn values(&self) -> Vec<Vec<f64>>;
+}
+
+/// Cells of a patch with the quantities of a view.
+pub struct PatchCells<'a> {
+    /// Level.
+    pub level: usize,
+    /// Index of the patch on its level.
+    pub patch: [i32; 3],
+    /// Geometry of the level.
+    pub geometry: &'a LevelGeometry,
+    /// Values, `[quantity][k][j][i]`.
+    pub values: &'a [f64],
+}
+
+/// A coordinate of a view: values along the dimension with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViewCoordinate {
+    /// Name, also of the dimension.
+    pub name: String,
+    /// Unit, such as `length`; `None` if it is not known.
+    pub units: Option<String>,
+    /// Description.
+    pub long_name: String,
+    /// Values.
+    pub values: Vec<f64>,
+}
+
+/// An array of a view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ViewArray {
+    /// Name.
+    pub name: String,
+    /// Dimensions besides time: names of coordinates.
+    pub dimensions: Vec<String>,
+    /// Unit, such as `mass/length**3`; `None` if it is not known.
+    pub units: Option<String>,
+    /// Description.
+    pub long_name: String,
+}
+
+/// Arrays of a view and their coordinates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ViewLayout {
+    /// Coordinates.
+    pub coordinates: Vec<ViewCoordinate>,
+    /// Arrays.
+    pub arrays: Vec<ViewArray>,
+}
+
+/// Reads the keys of a view of one kind and creates the view; also returns all keys for its attributes.
+type ViewMaker = fn(&mut Engine, &str) -> Result<(ViewConfig, Box<dyn View>), Error>;
+
+/// All kinds of views, by name.
+#[derive(Resource, Default)]
+pub struct ViewKinds(Vec<(&'static str, ViewMaker)>);
+
+impl ViewKinds {
+    /// Returns the engine's kinds.
+    #[must_use]
+    pub fn built_in() -> Self {
+        let mut kinds = Self::default();
+        kinds.add::<slice::SliceConfig>();
+        kinds.add::<projection::ProjectionConfig>();
+        kinds.add::<profile::ProfileConfig>();
+        kinds.add::<distribution::PdfConfig>();
+        kinds
+    }
+
+    /// Adds a kind.
+    pub fn add<K: ViewKind>(&mut self) {
+        self.0.push((K::NAME, make::<K>));
+    }
+
+    /// Returns the maker of a kind.
+    fn find(&self, word: &str) -> Option<ViewMaker> {
+        let found = self.0.iter().find(|(name, _)| *name == word);
+        found.map(|(_, maker)| *maker)
+    }
+}
+
+/// Returns the schemas of the engine's kinds.
+#[must_use]
+pub fn tables() -> Vec<TableSchema> {
+    vec![
+        table::<slice::SliceConfig>(),
+        table::<projection::ProjectionConfig>(),
+        table::<profile::ProfileConfig>(),
+        table::<distribution::PdfConfig>(),
+    ]
+}
+
+/// Returns the schema of a kind.
+#[must_use]
+pub fn table<K: ViewKind>() -> TableSchema {
+    TableSchema::variant::<K>(LIST, TAG, K::NAME)
+}
+
+fn make<K: ViewKind>(sim: &mut Engine, path: &str) -> Result<(ViewConfig, Box<dyn View>), Error> {
+    let config: K = sim.deck.variant(path, TAG)?;
+    let context = ViewContext::new(sim, path, config.common());
+    config::check(&context)?;
+    let view = config.view(&context)?;
+    Ok((config.common().clone(), view))
+}
+
+/// A view before the run has begun.
+struct PreparedView {
+    /// Path in the deck.
+    path: String,
+    config: ViewConfig,
+    view: Box<dyn View>,
+}
+
+/// The views of a run.
+#[derive(Resource, Default)]
+struct PreparedViews(Vec<PreparedView>);
+
+/// Creates the views of the deck, once all fields and kinds are registered: call it with
+/// [`Engine::defer_setup`](nestar_engine_step::Engine::defer_setup).
+///
+/// # Errors
+/// A view is invalid, with its position in the deck.
+pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
+    let mut prepared: Vec<PreparedView> = Vec::new();
+    for n in 0..sim.settings.output.view.len() {
+        let path = format!("{LIST}[{n}]");
+        let kind = sim.settings.output.view[n].get(TAG);
+        let Some(kind) = kind.and_then(|kind| kind.as_str()) else {
+            let message = format!("`{path}`: missing key `{TAG}`");
+            return Err(sim.deck.error_at(&path, message).into());
+        };
+        let kinds = sim.world.resource::<ViewKinds>();
+        let Some(maker) = kinds.find(kind) else {
+            let known: Vec<&str> = kinds.0.iter().map(|(name, _)| *name).collect();
+            let path = format!("{path}.{TAG}");
+            return Err(sim.deck.unknown_word_at(&path, kind, &known).into());
+        };
+        let (config, view) = maker(sim, &path)?;
+        require_new_name(&sim.deck, &path, &config.name, &prepared)?;
+        prepared.push(PreparedView { path, config, view });
+    }
+    sim.world.insert_resource(PreparedViews(prepared));
+    Ok(())
+}
+
+/// Rejects a second view with the same name.
+fn require_new_name(
+    deck: &Deck,
+    path: &str,
+    name: &str,
+    prepared: &[PreparedView],
+) -> Result<(), DeckError> {
+    match prepared.iter().find(|other| other.config.name == name) {
+        None => Ok(()),
+        Some(other) => {
+            let path = format!("{path}.name");
+            let message = format!("`{path}`: `{}` has the name \"{name}\" already", other.path);
+            Err(deck.error_at(&path, message))
+        }
+    }
+}

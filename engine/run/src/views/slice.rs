@@ -1,0 +1,128 @@
+//! Slices: the values of fields in the cells that a plane cuts.
+
+use super::plane::{Plane, TILE, TileKey, pack_key, unpack_key};
+use super::{
+    Accumulator, Axis, PatchCells, Quantity, View, ViewConfig, ViewContext, ViewKind, ViewLayout,
+};
+use nestar_deck::DeckError;
+use nestar_kernels::mesh::block::LevelGeometry;
+use nestar_kernels::{CELLS, PATCH};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Slice: values of the cells that a plane across an axis cuts, on a uniform grid with the cells of `level`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct SliceConfig {
+    #[serde(flatten)]
+    pub common: ViewConfig,
+    /// Axis across the plane.
+    pub axis: Axis,
+    /// Position of the plane along the axis.
+    #[schemars(extend("unit" = "length"))]
+    pub position: f64,
+}
+
+impl ViewKind for SliceConfig {
+    const NAME: &'static str = "slice";
+
+    fn common(&self) -> &ViewConfig {
+        &self.common
+    }
+
+    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+        let axis = self.axis.number();
+        context.require_inside("position", axis, self.position)?;
+        let mut plane = Plane::new(context, self.axis);
+        let cell = context.cell(plane.level, axis, self.position);
+        plane.cells[axis] = [cell, cell + 1];
+        Ok(Box::new(Slice {
+            plane,
+            fields: context.fields()?,
+        }))
+    }
+}
+
+/// A slice.
+struct Slice {
+    plane: Plane,
+    fields: Vec<Quantity>,
+}
+
+impl View for Slice {
+    fn layout(&self) -> ViewLayout {
+        let array = |own: &Quantity| (own.name.clone(), own.units.clone(), own.long_name.clone());
+        self.plane.layout(self.fields.iter().map(array).collect())
+    }
+
+    fn quantities(&self) -> &[Quantity] {
+        &self.fields
+    }
+
+    fn finest(&self) -> usize {
+        self.plane.level
+    }
+
+    fn uses(&self, geometry: &LevelGeometry, patch: [i32; 3]) -> bool {
+        self.plane.uses(geometry.level as usize, patch)
+    }
+
+    fn accumulator(&self) -> Box<dyn Accumulator + '_> {
+        Box::new(SliceTiles {
+            slice: self,
+            tiles: BTreeMap::new(),
+        })
+    }
+}
+
+/// Values of a slice by tile, `[field][pixel]`.
+struct SliceTiles<'a> {
+    slice: &'a Slice,
+    tiles: BTreeMap<TileKey, Vec<f64>>,
+}
+
+impl Accumulator for SliceTiles<'_> {
+    fn add(&mut self, cells: &PatchCells) {
+        let plane = &self.slice.plane;
+        let cut = |n: &usize| plane.depth(cells.level, cells.patch, *n) > 0;
+        let Some(n) = (0..PATCH).find(cut) else {
+            return;
+        };
+        let fields = cells.values.chunks(CELLS);
+        let values = fields.flat_map(|of| (0..TILE).map(move |pixel| of[plane.cell(pixel, n)]));
+        self.tiles.insert(plane.tile(cells), values.collect());
+    }
+
+    fn pack(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (key, values) in &self.tiles {
+            pack_key(key, &mut bytes);
+            bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        bytes
+    }
+
+    fn join(&mut self, mut bytes: &[u8]) -> Option<()> {
+        while !bytes.is_empty() {
+            let key = unpack_key(&mut bytes)?;
+            let values = bytes.split_off(..8 * TILE * self.slice.fields.len())?;
+            let values = values
+                .as_chunks()
+                .0
+                .iter()
+                .map(|own| f64::from_le_bytes(*own));
+            self.tiles.insert(key, values.collect());
+        }
+        Some(())
+    }
+
+    fn values(&self) -> Vec<Vec<f64>> {
+        let plane = &self.slice.plane;
+        let image = |field: usize| {
+            // exactly one tile covers a pixel
+            let value = |(values, pixel): &(&Vec<f64>, usize)| values[TILE * field + pixel];
+            plane.image(&self.tiles, |tiles| tiles.first().map_or(f64::NAN, value))
+        };
+        (0..self.slice.fields.len()).map(image).collect()
+    }
+}

@@ -1,0 +1,265 @@
+//! The views of a running run: when they are due, and their series in `views/NAME.zarr`.
+
+use super::evaluate::collect;
+use super::{PreparedViews, View, ViewConfig, ViewPrecision};
+use crate::cadence::Cadence;
+use crate::snapshot::snapshot_error;
+use nestar_deck::CodeUnits;
+use nestar_engine_comm::Ranks;
+use nestar_engine_comm::communicator::Reduction;
+use nestar_engine_mesh::Levels;
+use nestar_engine_step::error::{agreed, on_first_rank};
+use nestar_engine_step::{Engine, Error};
+use nestar_snapshot::{DataType, Series, SeriesArray, SeriesPlan, Values};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// Name of the directory of the series in a run's directory.
+const DIRECTORY: &str = "views";
+/// Prefix of the attributes of a series with the keys of its view.
+const KEYS: &str = "view_";
+
+/// A view of a running run.
+struct RunningView {
+    config: ViewConfig,
+    view: Box<dyn View>,
+    cadence: Cadence,
+    /// Step of the latest entry.
+    latest: Option<u64>,
+    /// The series, on the first rank.
+    series: Option<Series>,
+}
+
+/// Writes the views of a run.
+pub(crate) struct Views {
+    ranks: Ranks,
+    list: Vec<RunningView>,
+}
+
+impl Views {
+    /// Creates the series of the views in the run's directory, or continues them after the present step if the run is resumed.
+    /// Collective.
+    ///
+    /// # Errors
+    /// A series cannot be written; that of a resumed run has other arrays.
+    pub fn open(sim: &mut Engine, directory: &Path, is_resumed: bool) -> Result<Self, Error> {
+        let prepared = sim.world.remove_resource::<PreparedViews>();
+        let ranks = sim.world.resource::<Ranks>().clone();
+        let clock = sim.world.resource::<Levels>().clock(0);
+        let mut list = Vec::new();
+        for own in prepared.unwrap_or_default().0 {
+            let config = own.config;
+            let key = format!("{}.interval", own.path);
+            sim.settings.check_interval(
+                &sim.deck,
+                (&key, "entries"),
+                config.interval,
+                clock.time,
+            )?;
+            let plan = plan(sim, &own.path, &config, &*own.view);
+            let resumed = is_resumed.then_some(clock.steps);
+            let series = on_first_rank(&ranks, || {
+                open_series(sim, directory, (&own.path, &config.name), &plan, resumed)
+            })?;
+            // all ranks must know whether the present state is written already
+            let own_latest = series.as_ref().and_then(Series::latest_step);
+            let mut latest = [own_latest.map_or(0, |step| step + 1)];
+            ranks.communicator().reduce(Reduction::Max, &mut latest)?;
+            list.push(RunningView {
+                cadence: Cadence::new(
+                    config.interval,
+                    config.times.clone(),
+                    config.steps,
+                    config.wall_interval,
+                    clock.time,
+                ),
+                latest: latest[0].checked_sub(1),
+                config,
+                view: own.view,
+                series,
+            });
+        }
+        Ok(Self { ranks, list })
+    }
+
+    /// Returns the time at which the next root step must end: that of the next entry or `until`.
+    #[must_use]
+    pub fn until(&self, until: f64) -> f64 {
+        let views = self.list.iter();
+        views.fold(until, |until, view| view.cadence.until(until))
+    }
+
+    /// Writes an entry of all views with the initial state. Collective.
+    ///
+    /// # Errors
+    /// The device fails; a file cannot be written.
+    pub fn write_all(&mut self, sim: &Engine) -> Result<(), Error> {
+        let due = vec![true; self.list.len()];
+        self.write(sim, &due)
+    }
+
+    /// Writes an entry of the views that are due. Collective.
+    ///
+    /// # Errors
+    /// The device fails; a file cannot be written.
+    pub fn write_due(&mut self, sim: &Engine) -> Result<(), Error> {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        let first = self.ranks.rank() == 0;
+        let by_wall = |view: &RunningView| first && view.cadence.is_due_by_wall();
+        let mut wall: Vec<u64> = self.list.iter().map(|view| by_wall(view).into()).collect();
+        if self.list.iter().any(|view| view.cadence.has_wall_time()) {
+            self.ranks.communicator().reduce(Reduction::Or, &mut wall)?;
+        }
+        let is_due = |(view, wall): (&RunningView, u64)| wall > 0 || view.cadence.is_due(&clock);
+        let due: Vec<bool> = self.list.iter().zip(wall).map(is_due).collect();
+        self.write(sim, &due)
+    }
+
+    fn write(&mut self, sim: &Engine, due: &[bool]) -> Result<(), Error> {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        for (own, _) in self.list.iter_mut().zip(due).filter(|(_, due)| **due) {
+            own.cadence.written(clock.time);
+            if own.latest == Some(clock.steps) {
+                continue;
+            }
+            let values = collect(sim, &*own.view)?;
+            let appended = values.zip(own.series.as_mut()).map(|(values, series)| {
+                let convert = |values| in_precision(values, own.config.precision);
+                let values: Vec<Values> = values.into_iter().map(convert).collect();
+                series.append(clock.time, clock.steps, &values)
+            });
+            let appended = appended.unwrap_or(Ok(())).map_err(snapshot_error);
+            agreed(&self.ranks, appended)?;
+            own.latest = Some(clock.steps);
+        }
+        Ok(())
+    }
+
+    /// Waits until all entries are on disk, so that a snapshot never has more steps than a view. Collective.
+    ///
+    /// # Errors
+    /// A file cannot be synced.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        if self.list.is_empty() {
+            return Ok(());
+        }
+        let mut series = self.list.iter_mut().filter_map(|own| own.series.as_mut());
+        let synced = series.try_for_each(Series::sync).map_err(snapshot_error);
+        agreed(&self.ranks, synced)
+    }
+}
+
+/// Converts values to the precision of a view.
+fn in_precision(values: Vec<f64>, precision: ViewPrecision) -> Values {
+    match precision {
+        ViewPrecision::Double => Values::F64(values),
+        ViewPrecision::Single => Values::F32(values.iter().map(|&x| x as f32).collect()),
+    }
+}
+
+/// Creates or continues the series of a view.
+fn open_series(
+    sim: &Engine,
+    directory: &Path,
+    (path, name): (&str, &str),
+    plan: &SeriesPlan,
+    resumed: Option<u64>,
+) -> Result<Series, Error> {
+    let directory = directory.join(DIRECTORY);
+    std::fs::create_dir_all(&directory)
+        .map_err(Error::file("cannot create the directory", &directory))?;
+    let place = directory.join(format!("{name}.zarr"));
+    if place.is_symlink() {
+        return Err(Error::Setup(format!(
+            "{} is a symbolic link, and a run writes only into its own directory: remove the link",
+            place.display()
+        )));
+    }
+    let Some(step) = resumed.filter(|_| place.exists()) else {
+        return Series::create(&place, plan).map_err(snapshot_error);
+    };
+    if let Some((key, why)) = Series::difference(&place, plan).map_err(snapshot_error)? {
+        let message = format!(
+            "`{path}`: the run cannot continue {}, whose `{key}` differs: {why}; give the view another name",
+            place.display()
+        );
+        let key = match key.strip_prefix(KEYS) {
+            Some(key) => format!("{path}.{key}"),
+            None => format!("{path}.fields"),
+        };
+        let key = if sim.deck.has(&key) { key } else { path.into() };
+        return Err(sim.deck.error_at(&key, message).into());
+    }
+    Series::resume(&place, plan, step).map_err(snapshot_error)
+}
+
+/// Returns the plan of the series of a view.
+fn plan(sim: &Engine, path: &str, config: &ViewConfig, view: &dyn View) -> SeriesPlan {
+    let (layout, units) = (view.layout(), &sim.settings.units);
+    let length = |name: &String| {
+        let own = layout.coordinates.iter().find(|own| own.name == *name);
+        own.map_or(1, |own| own.values.len() as u64)
+    };
+    let array = |own: &super::ViewArray| SeriesArray {
+        name: own.name.clone(),
+        data_type: match config.precision {
+            ViewPrecision::Single => DataType::F32,
+            ViewPrecision::Double => DataType::F64,
+        },
+        shape: own.dimensions.iter().map(length).collect(),
+        dimensions: own.dimensions.clone(),
+        attributes: described(units, own.units.as_deref(), &own.long_name),
+    };
+    let coordinate = |own: &super::ViewCoordinate| {
+        let array = SeriesArray {
+            name: own.name.clone(),
+            data_type: DataType::F64,
+            dimensions: vec![own.name.clone()],
+            shape: vec![own.values.len() as u64],
+            attributes: described(units, own.units.as_deref(), &own.long_name),
+        };
+        (array, Values::F64(own.values.clone()))
+    };
+    SeriesPlan {
+        attributes: attributes(sim, path),
+        time: described(units, Some("time"), "simulation time"),
+        coordinates: layout.coordinates.iter().map(coordinate).collect(),
+        arrays: layout.arrays.iter().map(array).collect(),
+    }
+}
+
+/// Returns the attributes of the group: the keys of the view that give its values their meaning.
+fn attributes(sim: &Engine, path: &str) -> Map<String, Value> {
+    /// Keys that may differ in a resumed run.
+    const FREE: [&str; 6] = [
+        "name",
+        "interval",
+        "times",
+        "steps",
+        "wall_interval",
+        "fields",
+    ];
+    let mut attributes = Map::new();
+    attributes.insert("format".into(), json!("nestar-view"));
+    attributes.insert("format_version".into(), json!(1));
+    // readers such as xarray count this array among the coordinates
+    attributes.insert("coordinates".into(), json!("step"));
+    for (key, value) in sim.deck.resolved_at(path).unwrap_or_default() {
+        if !FREE.contains(&&*key) {
+            attributes.insert(format!("{KEYS}{key}"), value);
+        }
+    }
+    attributes
+}
+
+/// Returns the attributes of an array.
+fn described(code: &CodeUnits, units: Option<&str>, long_name: &str) -> Map<String, Value> {
+    let mut attributes = Map::new();
+    attributes.insert("long_name".into(), json!(long_name));
+    if let Some(units) = units {
+        attributes.insert("units".into(), json!(units));
+        attributes.insert("cgs_factor".into(), json!(code.cgs_factor(units)));
+        attributes.insert("cgs_units".into(), json!(code.cgs_units(units)));
+    }
+    attributes
+}

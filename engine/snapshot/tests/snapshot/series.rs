@@ -1,0 +1,128 @@
+//! Series: they grow entry by entry, continue after a cut, and xarray reads them.
+
+use crate::common::Folder;
+use crate::python::run;
+use nestar_snapshot::{DataType, Series, SeriesArray, SeriesPlan, Values, read_array};
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+fn map(value: Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+fn array(name: &str, data_type: DataType, dimensions: &[&str], shape: &[u64]) -> SeriesArray {
+    SeriesArray {
+        name: name.into(),
+        data_type,
+        dimensions: dimensions.iter().map(|name| name.to_string()).collect(),
+        shape: shape.to_vec(),
+        attributes: map(json!({"units": "mass/length**3"})),
+    }
+}
+
+fn plan() -> SeriesPlan {
+    let coordinate = |name: &str, values: &[f64]| {
+        let shape = [values.len() as u64];
+        let own = array(name, DataType::F64, &[name], &shape);
+        (own, Values::F64(values.to_vec()))
+    };
+    SeriesPlan {
+        attributes: map(json!({"format": "nestar-view", "view_kind": "slice"})),
+        time: map(json!({"units": "time"})),
+        coordinates: vec![
+            coordinate("y", &[0.25, 0.75]),
+            coordinate("x", &[0.5, 1.5, 2.5]),
+        ],
+        arrays: vec![
+            array("density", DataType::F32, &["y", "x"], &[2, 3]),
+            array("total", DataType::F64, &[], &[]),
+        ],
+    }
+}
+
+/// Appends entry `n`.
+fn append(series: &mut Series, n: usize) {
+    let (time, step) = ([0.0, 0.5, 1.25][n], [0, 3, 7][n]);
+    let values = (0..6).map(|i| (10 * n + i) as f32).collect();
+    let values = [Values::F32(values), Values::F64(vec![n as f64])];
+    series.append(time, step, &values).expect("written");
+}
+
+fn times(path: &Path) -> Vec<f64> {
+    read_array(path, "time").expect("readable").values
+}
+
+#[test]
+fn a_series_continues_after_its_entries_up_to_a_step() {
+    let folder = Folder::new();
+    let path = folder.0.join("view.zarr");
+    let mut series = Series::create(&path, &plan()).expect("created");
+    (0..3).for_each(|n| append(&mut series, n));
+    series.sync().expect("synced");
+    assert_eq!(series.latest_step(), Some(7));
+    for (step, kept) in [(7, 3), (6, 2), (0, 1)] {
+        let mut series = Series::resume(&path, &plan(), step).expect("resumed");
+        assert_eq!(times(&path), [0.0, 0.5, 1.25][..kept]);
+        assert_eq!(series.latest_step(), Some([0, 3, 7][kept - 1]));
+        (kept..3).for_each(|n| append(&mut series, n));
+        assert_eq!(times(&path), [0.0, 0.5, 1.25]);
+        let density = read_array(&path, "density").expect("readable");
+        assert_eq!(density.shape, [3, 2, 3]);
+        assert_eq!(density.values[6..9], [10.0, 11.0, 12.0]);
+    }
+    if let Some(printed) = run("check_series.py", &[path.as_os_str()]) {
+        assert_eq!(printed, "python: ok\n");
+    }
+}
+
+#[test]
+fn the_coordinates_of_long_series_fill_several_chunks() {
+    let folder = Folder::new();
+    let path = folder.0.join("view.zarr");
+    let plan = SeriesPlan {
+        coordinates: Vec::new(),
+        arrays: vec![array("total", DataType::F64, &[], &[])],
+        ..plan()
+    };
+    let mut series = Series::create(&path, &plan).expect("created");
+    let fill = |series: &mut Series, steps: std::ops::Range<u64>| {
+        for step in steps {
+            let values = [Values::F64(vec![step as f64])];
+            series.append(step as f64, step, &values).expect("written");
+        }
+    };
+    fill(&mut series, 0..1030);
+    let mut series = Series::resume(&path, &plan, 1026).expect("resumed");
+    fill(&mut series, 1027..1040);
+    let expected: Vec<f64> = (0..1040).map(f64::from).collect();
+    for name in ["time", "step", "total"] {
+        assert_eq!(read_array(&path, name).expect("readable").values, expected);
+    }
+}
+
+#[test]
+fn differences_to_another_plan_are_described() {
+    let folder = Folder::new();
+    let path = folder.0.join("view.zarr");
+    Series::create(&path, &plan()).expect("created");
+    let differs = |change: &dyn Fn(&mut SeriesPlan)| {
+        let mut plan = plan();
+        change(&mut plan);
+        Series::difference(&path, &plan).expect("readable")
+    };
+    assert_eq!(differs(&|_| {}), None);
+    let of = |name: &str, why: &str| Some((name.to_string(), why.to_string()));
+    let kind = differs(&|plan| drop(plan.attributes.insert("view_kind".into(), json!("line"))));
+    assert_eq!(kind, of("view_kind", "\"slice\" before, \"line\" now"));
+    let shape = differs(&|plan| plan.arrays[0].shape = vec![2, 4]);
+    assert_eq!(
+        shape,
+        of("density", "\"float32\" [2,3] before, \"float32\" [2,4] now")
+    );
+    let absent = differs(&|plan| plan.arrays[1].name = "sum".into());
+    assert_eq!(absent, of("sum", "it has no such array"));
+    let fewer = differs(&|plan| drop(plan.arrays.pop()));
+    assert_eq!(fewer, of("total", "it is not among the fields now"));
+    let missing = Series::difference(&folder.0.join("none.zarr"), &plan());
+    assert!(missing.is_err());
+}
