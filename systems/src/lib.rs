@@ -114,7 +114,7 @@ impl DefaultPlugins {
                 .table::<particles::ParticlesConfig>("particles"),
             spheres,
             BuiltInPlugin::new(deck_columns::DeckColumns),
-            BuiltInPlugin::new(views::OutputViews).variants(nestar_engine::run::views::tables()),
+            BuiltInPlugin::new(views::OutputViews).variants(views::tables()),
         ])
     }
 }

@@ -1,13 +1,14 @@
 //! The `nestar` command as an attacked process, and checks of its directory afterwards.
 
 use super::Setting;
-use nestar::snapshot::{self, Snapshot};
+use nestar::snapshot::{self, PlainArray, Snapshot, read_array};
 use nestar_tests::runs::digests;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A small run with levels that come and go and a passive scalar.
+/// A small run with levels that come and go, a passive scalar and five views.
 const DECK: &str = r#"
 scenario = "formula"
 [initial]
@@ -29,6 +30,39 @@ refine = [{ criterion = "gradient", field = "pressure", threshold = 0.4 }]
 scalars = ["dye"]
 [output]
 steps = 1
+[[output.view]]
+name = "cut"
+kind = "slice"
+axis = "z"
+position = 0.47
+steps = 1
+fields = ["density", "fraction_dye"]
+[[output.view]]
+name = "column"
+kind = "projection"
+axis = "x"
+steps = 1
+fields = ["density"]
+[[output.view]]
+name = "shells"
+kind = "profile"
+centre = [0.4, 0.55, 0.47]
+bins = 8
+steps = 1
+fields = ["pressure"]
+[[output.view]]
+name = "phases"
+kind = "pdf"
+fields = ["density", "pressure"]
+bins = [4, 4]
+ranges = [[0.1, 3.0], [0.05, 20.0]]
+steps = 1
+[[output.view]]
+name = "probe"
+kind = "point"
+position = [0.4, 0.55, 0.47]
+steps = 1
+fields = ["density"]
 [run]
 device = "cpu"
 threads = 1
@@ -104,6 +138,29 @@ pub fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")
 }
 
+/// Arrays by the name of the view and the array.
+type ViewArrays = BTreeMap<String, PlainArray>;
+
+/// Reads all arrays of the views of a run.
+fn view_arrays(run: &Path) -> Result<ViewArrays, String> {
+    let mut arrays = ViewArrays::new();
+    let folders = |of: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(of).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        // a run that was killed at its begin has not written all of them
+        paths.filter(|path| path.join("zarr.json").exists()).collect()
+    };
+    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    for view in folders(&run.join("views")) {
+        for array in folders(&view) {
+            let values = read_array(&view, &name(&array));
+            let values = values.map_err(|e| format!("a view is damaged: {e}"))?;
+            arrays.insert(format!("{}/{}", name(&view), name(&array)), values);
+        }
+    }
+    Ok(arrays)
+}
+
 /// The `nestar` command with a deck, and the snapshots of an undisturbed run.
 pub struct Program {
     pub deck: SmallDeck,
@@ -111,6 +168,8 @@ pub struct Program {
     program: PathBuf,
     /// Digests of the snapshots of an undisturbed run.
     whole: Vec<(String, String)>,
+    /// Arrays of the views of an undisturbed run.
+    views: ViewArrays,
     /// Duration of the undisturbed run.
     pub duration: Duration,
 }
@@ -124,6 +183,7 @@ impl Program {
             folder,
             program: program.to_path_buf(),
             whole: Vec::new(),
+            views: ViewArrays::new(),
             duration: Duration::ZERO,
         };
         let start = Instant::now();
@@ -138,6 +198,7 @@ impl Program {
         }
         this.duration = start.elapsed();
         this.whole = digests(&this.folder.join("whole"));
+        this.views = view_arrays(&this.folder.join("whole"))?;
         Ok(this)
     }
 
@@ -189,7 +250,21 @@ impl Program {
                 ));
             }
         }
+        self.require_views(output)?;
         Ok(complete.len())
+    }
+
+    /// The entries of each view are the first ones of the undisturbed run.
+    fn require_views(&self, output: &str) -> Result<(), String> {
+        for (name, found) in view_arrays(&self.folder.join(output))? {
+            let whole = &self.views[&name];
+            let begins = whole.values.len() >= found.values.len()
+                && (whole.values.iter().zip(&found.values)).all(|(a, b)| a.to_bits() == b.to_bits());
+            if !begins || whole.shape[1..] != found.shape[1..] {
+                return Err(format!("{name} is not that of the undisturbed run"));
+            }
+        }
+        Ok(())
     }
 
     /// Resumes an attacked run without further faults; it must end like an undisturbed run.
@@ -203,6 +278,12 @@ impl Program {
             return Err(format!("it does not resume: {}: {err}", ended.status));
         }
         let count = self.require_whole(output)?;
+        for (name, found) in view_arrays(&self.folder.join(output))? {
+            if found.shape != self.views[&name].shape {
+                let entries = [found.shape, self.views[&name].shape.clone()];
+                return Err(format!("{name} has the shapes {entries:?}"));
+            }
+        }
         match count == self.whole.len() {
             true => Ok(()),
             false => Err(format!(

@@ -4,7 +4,7 @@ use super::device::DeviceTopology;
 use super::failure::{FaultBox, SumNames};
 use super::field_spec::Components;
 use super::storage::Storage;
-use super::store::TABLES;
+use super::store::{MeshContext, TABLES};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine_device::DeviceError;
@@ -101,15 +101,7 @@ impl LevelRows<'_, '_> {
         if level == view.clock.level {
             return view;
         }
-        let clock = self.levels.clock(level);
-        let clock = LevelClock {
-            level,
-            step: clock.steps,
-            time: clock.time,
-            dt: 0.0,
-            end: clock.time,
-            cell_width: view.topology.domain.cell_width(level),
-        };
+        let clock = clock_between_steps(&self.topology, &self.levels, level);
         LevelView { clock, ..view }
     }
 
@@ -157,6 +149,19 @@ impl LevelRows<'_, '_> {
     }
 }
 
+/// Returns the clock of a level between two steps.
+fn clock_between_steps(topology: &Topology, levels: &Levels, level: usize) -> LevelClock {
+    let clock = levels.clock(level);
+    LevelClock {
+        level,
+        step: clock.steps,
+        time: clock.time,
+        dt: 0.0,
+        end: clock.time,
+        cell_width: topology.domain.cell_width(level),
+    }
+}
+
 /// A level at a time: all inputs of a cell function besides the fields.
 #[derive(Clone, Copy)]
 pub struct LevelView<'a> {
@@ -171,6 +176,17 @@ pub struct LevelView<'a> {
 }
 
 impl<'a> LevelView<'a> {
+    /// Returns a level between two steps.
+    #[must_use]
+    pub fn between_steps(around: &MeshContext<'a>, level: usize) -> Self {
+        Self {
+            components: Components::default(),
+            topology: around.topology,
+            clock: clock_between_steps(around.topology, around.levels, level),
+            tables: around.tables,
+        }
+    }
+
     /// Returns the rows of the level in Hilbert order.
     #[must_use]
     #[inline]

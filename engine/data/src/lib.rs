@@ -2,6 +2,7 @@
 
 pub mod boundary;
 mod cell_args;
+mod columns;
 pub mod criteria;
 pub mod device;
 mod face_fluxes;
@@ -27,6 +28,7 @@ pub mod update;
 
 pub use boundary::BoundaryFn;
 pub use cell_args::{CellMap, CellMark, CellValue, require_cell_values};
+pub use columns::{ColumnSums, sum_columns};
 pub use criteria::DerivedInputs;
 pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
 pub use field_spec::{

@@ -2,8 +2,8 @@
 //! overlap.
 
 use super::cell_args::{CellMap, CellMark, CellValue};
-use super::criteria::CriteriaList;
-use super::device::cells::{FLOWS, MAPS, MARKS, REDUCTIONS, Skeleton, face_function, function_of};
+use super::criteria::{CriteriaList, DerivedInputs};
+use super::device::cells::{COLUMNS, FLOWS, MAPS, MARKS, REDUCTIONS, Skeleton, face_function, function_of};
 use super::device::subcycle::SUBCYCLES;
 use super::field_spec::Components;
 use super::function_inputs::InputList;
@@ -84,6 +84,11 @@ impl<F: Field> Pool<F> {
     /// Starts to compile a list of criteria for a device.
     pub fn prepare_criteria(&self, marks: &CriteriaList) {
         self.compile_ahead(MARKS, SkeletonFunction::List(marks.text()));
+    }
+
+    /// Starts to compile sums of quantities along an axis for a device.
+    pub(super) fn prepare_columns(&self, quantities: &DerivedInputs) {
+        self.compile_ahead(COLUMNS, SkeletonFunction::Numbers(quantities.text()));
     }
 
     /// Starts to compile a skeleton for a function, so that compilations overlap. The first use reports errors.

@@ -4,8 +4,11 @@
 //! [`Pool`](super::Pool) implements it, and plugins may add others.
 
 use super::Precision;
+use super::columns::ColumnSums;
+use super::criteria::DerivedInputs;
 use super::device::topology::DeviceTopology;
 use super::field_spec::FieldSpec;
+use super::level::LevelView;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::{Device, DeviceError, DeviceSpan};
 use nestar_engine_mesh::{Levels, NewRows, Topology};
@@ -206,6 +209,21 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The device fails.
     fn save(&self, level: usize, component: usize, rows: &[u32]) -> Result<Values, DeviceError>;
+    /// Starts to compile sums of these quantities along an axis for a device.
+    fn prepare_column_sums(&self, _quantities: &DerivedInputs) {}
+    /// Computes sums along an axis in the columns of patches at the present time, `[row][quantity][64]`, into `sums`, whose length changes.
+    /// Returns `false` if the store cannot compute them.
+    ///
+    /// # Errors
+    /// The device fails.
+    fn column_sums(
+        &self,
+        _level: &LevelView,
+        _wanted: &ColumnSums,
+        _sums: &mut Vec<f64>,
+    ) -> Result<bool, DeviceError> {
+        Ok(false)
+    }
     /// Sets a component in some rows of a level at its present time, converting the precision.
     ///
     /// # Errors

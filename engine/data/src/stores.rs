@@ -1,12 +1,15 @@
 //! The registry of stores, and the pools of fields as stores.
 
+use super::columns::ColumnSums;
+use super::criteria::DerivedInputs;
 use super::device::DevicePool;
 use super::failure::FaultBox;
 use super::field_spec::{Component, FieldSpec, Prolong};
+use super::level::LevelView;
 use super::pool::{Field, Pool, PoolResource};
 use super::storage::with_storage;
 use super::store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
-use super::{Precision, operators, reduce};
+use super::{Precision, columns, operators, reduce};
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::DeviceError;
@@ -270,6 +273,20 @@ impl<F: Field> Store for Pool<F> {
             Precision::Single => Values::F32(self.values(level, component..component + 1, rows)?),
             Precision::Double => Values::F64(self.values(level, component..component + 1, rows)?),
         })
+    }
+
+    fn prepare_column_sums(&self, quantities: &DerivedInputs) {
+        self.prepare_columns(quantities);
+    }
+
+    fn column_sums(
+        &self,
+        level: &LevelView,
+        wanted: &ColumnSums,
+        sums: &mut Vec<f64>,
+    ) -> Result<bool, DeviceError> {
+        columns::column_sums(self, level, wanted, sums)?;
+        Ok(true)
     }
 
     fn load(

@@ -337,8 +337,8 @@ impl Output {
     }
 }
 
-/// Returns the number of compression threads of this rank.
-fn storing_threads(sim: &Engine) -> usize {
+/// Returns the number of threads of this rank that write in the background.
+pub(crate) fn storing_threads(sim: &Engine) -> usize {
     let cores = sim
         .world
         .resource::<Ranks>()

@@ -26,6 +26,7 @@ mod header;
 mod queue;
 mod reader;
 mod series;
+mod series_writer;
 mod store;
 mod summary;
 mod uniform;
@@ -46,6 +47,7 @@ pub use header::{
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
 pub use series::{Series, SeriesArray, SeriesPlan};
+pub use series_writer::SeriesWriter;
 pub use store::SnapshotPlan;
 pub use summary::{ChooseUnit, SummaryUnit, summary, summary_in};
 pub use uniform::{PlainArray, UniformArray, column_names, read_array, read_columns, read_uniform};

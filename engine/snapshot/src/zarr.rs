@@ -7,7 +7,7 @@ use crate::bounds::{bytes, may_hold, require_stored, row_bytes};
 use crate::files::{open, read_at, tree_bytes};
 use crate::{DataType, Result, SnapshotError, Values};
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::fs::File;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -339,14 +339,41 @@ fn require_held<S: ?Sized>(path: &Path, array: &Array<S>) -> std::result::Result
     }
 }
 
+/// Opens an array of any program. Codecs that zarr-python takes from numcodecs (`zarr.codecs.numcodecs`) are those of Zarr with other
+/// names and settings, which do not matter to readers.
+fn open_foreign(path: &Path) -> std::result::Result<Array<FilesystemStore>, String> {
+    let store = FilesystemStore::new(path).map_err(|error| error.to_string())?;
+    let text = std::fs::read(path.join("zarr.json")).unwrap_or_default();
+    let mut metadata: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let mut renamed = false;
+    for codec in metadata["codecs"].as_array_mut().into_iter().flatten() {
+        let plain = match codec["name"].as_str() {
+            Some("numcodecs.zlib") => json!({"name": "zlib", "configuration": {"level": 1}}),
+            Some("numcodecs.gzip") => json!({"name": "gzip", "configuration": {"level": 1}}),
+            Some("numcodecs.zstd") => {
+                json!({"name": "zstd", "configuration": {"level": 1, "checksum": false}})
+            }
+            Some("numcodecs.blosc") => json!({"name": "blosc", "configuration": {
+                "cname": "lz4", "clevel": 1, "shuffle": "noshuffle", "blocksize": 0,
+            }}),
+            _ => continue,
+        };
+        (*codec, renamed) = (plain, true);
+    }
+    if !renamed {
+        return Array::open(Arc::new(store), "/").map_err(|error| error.to_string());
+    }
+    let metadata = serde_json::from_value(metadata).map_err(|error| error.to_string())?;
+    Array::new_with_metadata(Arc::new(store), "/", metadata).map_err(|error| error.to_string())
+}
+
 /// Reads a whole array of any program as f64.
 pub(crate) fn read_plain(path: &Path) -> Result<Plain> {
     let foreign = |detail: String| SnapshotError::Uniform {
         path: path.to_path_buf(),
         detail,
     };
-    let store = FilesystemStore::new(path).map_err(|error| foreign(error.to_string()))?;
-    let array = Array::open(Arc::new(store), "/").map_err(|error| {
+    let array = open_foreign(path).map_err(|error| {
         foreign(format!(
             "{error}; write it with zstd, blosc, gzip, zlib or without compression"
         ))

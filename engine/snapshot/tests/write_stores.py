@@ -11,6 +11,7 @@ import warnings
 import numcodecs
 import numpy as np
 import zarr
+import zarr.codecs.numcodecs
 from zarr.codecs import BloscCodec, BytesCodec, GzipCodec, TransposeCodec, ZstdCodec
 
 warnings.simplefilter("ignore")
@@ -43,6 +44,9 @@ write("v2_fortran", 2, order="F")
 write("v2_single", 2, "<f4", order="F", compressors=[numcodecs.Zlib()])
 write("v3_gzip", 3, compressors=[GzipCodec()])
 write("v3_zstd", 3, compressors=[ZstdCodec()])
+for name in ("Zlib", "GZip", "Zstd", "Blosc"):
+    write(f"v3_numcodecs_{name}", 3, compressors=[getattr(zarr.codecs.numcodecs, name)()])
+write("v3_numcodecs_level", 3, compressors=[zarr.codecs.numcodecs.Blosc(cname="zstd", shuffle=2)])
 write("v3_big", 3, serializer=BytesCodec(endian="big"))
 write("v3_none", 3, compressors=None)
 write("v3_half", 3, "<f2")

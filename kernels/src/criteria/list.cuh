@@ -110,6 +110,16 @@ template<class S, class N, class C> struct OfList<rs::tup<S, N, C>> {
   }
 };
 
+// Computes the derived inputs of a list in a cell. Returns the cell.
+template<class L> RS_FN Spot keep_numbers(const Input& p, int row, int cell, REAL* numbers) {
+  REAL u[mesh::COMPONENTS];
+  const REAL* from = p.fields[0] + (rs::i64)row * (p.components[0] * CELLS) + cell;
+  for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = from[c * CELLS];
+  const Spot here = spot(p, row, cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH));
+  L::keep(here, u, numbers);
+  return here;
+}
+
 // A function of the state in a cell and of a list's derived inputs.
 template<auto F, class L> struct WithInputs;
 template<class T, class U, class... A, T (*F)(U, A...), class L> struct WithInputs<F, L> {
@@ -122,11 +132,8 @@ template<class T, class U, class... A, T (*F)(U, A...), class L> struct WithInpu
     return F(states, Argument<A>::of(at, parameters, I - Rest::BEFORE)...);
   }
   static RS_MEMBER T at(const Parameters& p, const REAL*, int row, int cell, int n = 0) {
-    REAL u[mesh::COMPONENTS], numbers[L::KEPT];
-    const REAL* from = p.input.fields[0] + (rs::i64)row * (p.input.components[0] * CELLS) + cell;
-    for (int c = 0; c < mesh::COMPONENTS; ++c) u[c] = from[c * CELLS];
-    const Spot here = spot(p.input, row, cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH));
-    L::keep(here, u, numbers);
+    REAL numbers[L::KEPT];
+    const Spot here = keep_numbers<L>(p.input, row, cell, numbers);
     const Cell place{p.input, nullptr, row, cell, n};
     return call(place, OfList<U>::of(here, numbers, place), p.parameters, typename IndicesTo<(int)sizeof...(A)>::t());
   }

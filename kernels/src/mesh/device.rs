@@ -1,5 +1,7 @@
 //! Provides the device programs of the mesh: kernel skeletons, and the text that specialises them for a field.
 
+use super::columns::column_cell;
+use super::parameters::ColumnOptions;
 use super::prolong::SlopeLimiter;
 use super::rule::{GHOST_QUERY, RULES};
 use super::{Boundaries, FaceRule, RowShape, RuleText, ShareSets, StateItems, fluxes};
@@ -47,6 +49,10 @@ pub const SUBCYCLE: &str = include_str!("subcycle.cu");
 pub const WINDOW: &str = include_str!("window.cu");
 /// Reductions.
 pub const REDUCE: &str = include_str!("reduce.cu");
+/// Calls of the derived inputs of a list; followed by [`COLUMN_SUMS`].
+const NUMBERS: &str = include_str!("columns.cuh");
+/// Sums along an axis.
+pub const COLUMN_SUMS: &str = include_str!("columns.cu");
 /// Refinement flags; follows [`SECTORS`].
 pub const MARK: &str = include_str!("mark.cu");
 /// Topology tables; needs no field.
@@ -68,6 +74,8 @@ pub enum SkeletonFunction<'a> {
     WithInputs(&'static Item, &'a ListText),
     /// A list of refinement criteria.
     List(&'a ListText),
+    /// The derived inputs of a list, for [`COLUMN_SUMS`].
+    Numbers(&'a ListText),
     /// No function: the gathered states of a patch, with this many ghost layers, for [`WINDOW`].
     Window(usize),
 }
@@ -79,7 +87,7 @@ impl SkeletonFunction<'_> {
         match self {
             Self::Cell(item, _) | Self::Face(item, ..) => item.path(),
             Self::WithInputs(item, list) => item.path() + &list.text,
-            Self::List(list) => list.text.clone(),
+            Self::List(list) | Self::Numbers(list) => list.text.clone(),
             Self::Window(reach) => reach.to_string(),
         }
     }
@@ -89,7 +97,7 @@ impl SkeletonFunction<'_> {
     pub fn block_values(&self, field: &FieldText) -> usize {
         let states = |reach: usize| field.components * (PATCH + 2 * reach).pow(3);
         match *self {
-            Self::Cell(_, 0) | Self::WithInputs(..) => 0,
+            Self::Cell(_, 0) | Self::WithInputs(..) | Self::Numbers(_) => 0,
             Self::Cell(_, reach) | Self::Window(reach) => states(reach),
             Self::Face(_, reach, fluxes) => states(reach) + 3 * fluxes * fluxes::FACES,
             Self::List(ListText { kept: 0, .. }) => 0,
@@ -118,6 +126,10 @@ impl SkeletonFunction<'_> {
                 let around = format!("F::around<{in_shared}>");
                 (vec![LIST, &*list.text], "ListFunction<List>".into(), around)
             }
+            Self::Numbers(list) => {
+                let before = vec![LIST, &*list.text, NUMBERS];
+                (before, "Numbers<List>".into(), states)
+            }
             Self::Window(reach) => (vec![], format!("Window<{reach}>"), states),
         };
         let named = format!(
@@ -142,6 +154,10 @@ impl SkeletonFunction<'_> {
                 items.extend(&list.items);
             }
             Self::List(list) => items.extend(&list.items),
+            Self::Numbers(list) => {
+                items.extend(&list.items);
+                items.extend([column_cell::ITEM, ColumnOptions]);
+            }
             Self::Window(_) => (),
         }
         items

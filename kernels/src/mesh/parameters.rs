@@ -341,6 +341,20 @@ pub struct CellParameters<R, P> {
     pub parameters: P,
 }
 
+/// Options of sums along an axis.
+#[device]
+#[derive(Clone, Copy)]
+pub struct ColumnOptions {
+    /// Factors of the cells by their place along the axis, `[row of the launch][8]`.
+    pub factors: Address<f64>,
+    /// Results, `[row of the launch][quantity][64]`.
+    pub sums: Address<f64>,
+    /// The axis.
+    pub axis: i32,
+    /// `true` to multiply the other quantities by the last one.
+    pub weighted: bool,
+}
+
 /// Parameters of the kernels for face functions.
 #[device]
 #[derive(Clone, Copy)]

@@ -8,6 +8,7 @@
 mod batch;
 mod fft;
 mod filter;
+mod power;
 mod roots;
 
 #[cfg(test)]
@@ -16,4 +17,5 @@ mod tests;
 pub use batch::{Batch, LANES};
 pub use fft::{Fft, RealFft};
 pub use filter::{Filter, Shape};
+pub use power::power_by_shell;
 pub use roots::{root_of_unity, smooth_length};

@@ -2,14 +2,18 @@
 //!
 //! There are no `config.rs`, `systems.rs` and `diagnostics.rs`: the engine reads the views and writes them.
 
+mod spectrum;
+
 use crate::fields::quantities::{compile, stored_component, vocabulary};
 use crate::fields::{Gas, GasModel};
+use nestar_deck::TableSchema;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{DerivedFields, Field, Stores};
-use nestar_engine::run::views::{ViewKinds, ViewQuantities, ViewQuantity, prepare};
+use nestar_engine::run::views::{ViewKinds, ViewQuantities, ViewQuantity, prepare, table};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::Centring;
+use spectrum::SpectrumConfig;
 
 /// Plugin that names the quantities of views.
 pub struct OutputViews;
@@ -20,7 +24,9 @@ impl Plugin for OutputViews {
     }
 
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
-        sim.world.insert_resource(ViewKinds::built_in());
+        let mut kinds = ViewKinds::built_in();
+        kinds.add::<SpectrumConfig>();
+        sim.world.insert_resource(kinds);
         Ok(())
     }
 
@@ -32,6 +38,14 @@ impl Plugin for OutputViews {
         });
         Ok(())
     }
+}
+
+/// Returns the schemas of all kinds of views.
+#[must_use]
+pub fn tables() -> Vec<TableSchema> {
+    let mut tables = nestar_engine::run::views::tables();
+    tables.push(table::<SpectrumConfig>());
+    tables
 }
 
 /// Returns all quantities, without repeated names.

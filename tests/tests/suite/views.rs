@@ -6,7 +6,7 @@ use nestar_tests::Scratch;
 use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::run_on_ranks;
 use nestar_tests::runs::{quietly_into, run_into};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A view of every kind.
@@ -71,10 +71,38 @@ logarithmic = [false, true]
 weight = "density"
 steps = 1
 precision = "double"
+
+[[output.view]]
+name = "ray"
+kind = "line"
+start = [0.9, 0.31, 0.103]
+end = [0.1, 0.72, 0.8]
+points = 37
+fields = ["density", "pressure"]
+steps = 1
+precision = "double"
+
+[[output.view]]
+name = "probe"
+kind = "point"
+position = [0.4, 0.55, 0.47]
+fields = ["density"]
+steps = 1
+precision = "double"
+
+[[output.view]]
+name = "waves"
+kind = "spectrum"
+fields = ["density"]
+level = 1
+steps = 1
+precision = "double"
 "#;
 
 /// Names of these views.
-const NAMES: [&str; 6] = ["cut", "coarse", "column", "weighted", "shells", "phases"];
+const NAMES: [&str; 9] = [
+    "cut", "coarse", "column", "weighted", "shells", "phases", "ray", "probe", "waves",
+];
 
 /// Deck of a blast with views of the gas.
 fn with_views(views: &str) -> String {
@@ -324,6 +352,76 @@ fn profiles_and_distributions_are_those_of_the_snapshot() {
     );
 }
 
+#[test]
+fn lines_and_points_hold_the_cells_that_contain_them() {
+    let scratch = Scratch::new();
+    let run = scratch.run();
+    run_into(
+        &run,
+        false,
+        &with_views(VIEWS),
+        &settings("time.max_steps=3"),
+    )
+    .expect("runs");
+    let all = cells(&run, 2);
+    let fine = by_place(&all, 2);
+    let at = |place: [f64; 3]| {
+        let cell = [0, 1, 2].map(|a| (place[a] / width(2)[a]).floor() as i64);
+        fine[&cell]
+    };
+    let place = |n: i32| {
+        let part = f64::from(n) / 36.0;
+        [0.9 - 0.8 * part, 0.31 + 0.41 * part, 0.103 + 0.697 * part]
+    };
+    let density: Vec<f64> = (0..37).map(|n| at(place(n)).state[0]).collect();
+    let (shape, found) = last(&run, "ray", "density");
+    assert_eq!((shape, found), (vec![37], density));
+    let pressure: Vec<f64> = (0..37).map(|n| at(place(n)).pressure()).collect();
+    close(&last(&run, "ray", "pressure").1, &pressure, "ray");
+    let distance = view(&run, "ray", "distance").values;
+    close(&distance[36..], &[(0.64f64 + 0.1681 + 0.485_809).sqrt()], "length");
+    let levels: BTreeSet<usize> = (0..37).map(|n| at(place(n)).level).collect();
+    assert!(levels.len() > 1, "a weak test");
+
+    let (shape, found) = last(&run, "probe", "density");
+    assert_eq!(shape, Vec::<u64>::new());
+    assert_eq!(found, [at([0.4, 0.55, 0.47]).state[0]]);
+    assert_eq!(view(&run, "probe", "density").shape, [4]);
+}
+
+#[test]
+fn the_integral_of_a_spectrum_is_the_variance() {
+    let scratch = Scratch::new();
+    let run = scratch.run();
+    run_into(
+        &run,
+        false,
+        &with_views(VIEWS),
+        &settings("time.max_steps=2"),
+    )
+    .expect("runs");
+    let all = cells(&run, 1);
+    let places = by_place(&all, 1);
+    let count = places.len() as f64;
+    let mean = places.values().map(|cell| cell.state[0]).sum::<f64>() / count;
+    let squares = places.values().map(|cell| (cell.state[0] - mean).powi(2));
+    let variance = squares.sum::<f64>() / count;
+    let wavenumber = view(&run, "waves", "wavenumber").values;
+    let (shape, power) = last(&run, "waves", "density");
+    assert_eq!(shape, [wavenumber.len() as u64]);
+    let total: f64 = power.iter().sum();
+    close(&[total * wavenumber[0]], &[variance], "variance");
+    // the initial density is a wave of one period along x and one along y
+    let first = view(&run, "waves", "density").values;
+    let largest = (0..power.len()).max_by(|&a, &b| first[a].total_cmp(&first[b]));
+    assert_eq!(largest, Some(0), "{first:?}");
+    close(
+        &wavenumber[..2],
+        &[1.0, 2.0].map(|n| n * std::f64::consts::TAU),
+        "wavenumber",
+    );
+}
+
 /// Returns all files of the views of a run.
 fn files(run: &Path) -> BTreeMap<String, Vec<u8>> {
     fn add(folder: &Path, prefix: &str, files: &mut BTreeMap<String, Vec<u8>>) {
@@ -567,7 +665,7 @@ fn invalid_views_are_refused_with_their_line() {
         (
             cadence,
             "position = 0.47\ntimes = [0.1, 0.3, 0.2]",
-            "`output.view[0].times[2]` must be after 0.3",
+            "`output.view[0].times[2]` is 0.2, but must be after 0.3",
             "times = [",
         ),
         (
@@ -575,6 +673,31 @@ fn invalid_views_are_refused_with_their_line() {
             "weight = \"masss\"",
             "weight",
             "weight = \"masss\"",
+        ),
+        (
+            "end = [0.1, 0.72, 0.8]",
+            "end = [0.1, 1.72, 0.8]",
+            "`output.view[6].end[1]` must be in the box, from y = 0 to 1",
+            "end = [0.1, 1.72, 0.8]",
+        ),
+        (
+            "end = [0.1, 0.72, 0.8]",
+            "end = [0.9, 0.31, 0.103]",
+            "must differ from start",
+            "end = [0.9",
+        ),
+        ("points = 37", "points = 1", "at least 2", "points = 1"),
+        (
+            "kind = \"spectrum\"",
+            "kind = \"spectrum\"\nregion = { left = [0, 0, 0], right = [1, 1, 1] }",
+            "has no meaning for a spectrum",
+            "region = ",
+        ),
+        (
+            "position = [0.4, 0.55, 0.47]",
+            "position = [0.4, 0.55, 0.47]\nregion = { left = [0, 0, 0], right = [1, 1, 1] }",
+            "has no meaning",
+            "region = ",
         ),
         (
             "axis = \"z\"",

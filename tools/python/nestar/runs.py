@@ -84,22 +84,29 @@ class Snapshots(Sequence[Snapshot]):
 
 
 class Views(Mapping[str, xarray.Dataset]):
-    """The views of a run by name, opened when they are used."""
+    """The views of a run by name, with units; values are read when they are used."""
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, run: Run, directory: Path) -> None:
+        self._run, self._directory = run, directory
 
     def __getitem__(self, name: str) -> xarray.Dataset:
         path = self._directory / f"{name}.zarr"
         if not path.exists():
             raise unknown("view", name, self)
         try:
-            # a view that still grows may have no consolidated metadata
-            document = json.loads((path / "zarr.json").read_text())
-            consolidated = document.get("consolidated_metadata") is not None
-            return xarray.open_zarr(str(path), chunks=None, consolidated=consolidated)
+            stored = xarray.open_zarr(str(path), chunks=None, consolidated=True, decode_cf=False)
+            for array in stored.variables.values():
+                units = array.attrs.get("units")
+                if units is not None:
+                    shown = self._run.units.shown(units)
+                    # applied when values are loaded
+                    array.attrs.update(scale_factor=shown.factor, units=shown.name)
+            data = xarray.decode_cf(stored, decode_times=False, decode_timedelta=False)
         except Exception as error:
             raise Error(f"{path} cannot be read ({error})") from None
+        for array in data.variables.values():
+            array.attrs = {key: array.attrs[key] for key in ("long_name", "units") if key in array.attrs}
+        return data
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(path.stem for path in self._directory.glob("*.zarr")))
@@ -120,7 +127,7 @@ class Run:
             reason = "is no directory of a run" if self.path.exists() else "no such directory"
             raise Error(f"{self.path}: {reason}")
         self.snapshots = Snapshots(self.path / "snapshots", units)
-        self.views = Views(self.path / "views")
+        self.views = Views(self, self.path / "views")
         self._units = units
 
     @property

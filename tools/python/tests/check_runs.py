@@ -150,15 +150,44 @@ def interrupt():
     assert more.snapshots[-1].step == last.step + 3
 
 
-def views(run):
-    """Views are datasets that grow along time."""
-    import xarray
-
-    times = np.arange(3.0)
-    data = xarray.Dataset({"density": (("time", "x"), np.ones((3, 4)))}, {"time": times})
-    data.to_zarr(run.path / "views/middle.zarr", zarr_format=3, consolidated=False)
-    assert list(run.views) == ["middle"] and np.array_equal(run.views["middle"].time, times)
-    refused(lambda: run.views["midle"], "`midle`", "`middle`")
+def views():
+    """Views have the values and units of the analysis of a snapshot."""
+    common = {"steps": 1, "precision": "double"}
+    deck = DECK | {
+        "output": {
+            "directory": "views",
+            "view": [
+                common | {"name": "cut", "kind": "slice", "axis": "z", "position": "3.3 kpc", "fields": ["density", "velocity_x"]},
+                common | {"name": "column", "kind": "projection", "axis": "x", "fields": ["density"]},
+                common | {"name": "hot", "kind": "projection", "axis": "y", "weight": "density", "fields": ["temperature_k"]},
+                common | {"name": "shells", "kind": "profile", "centre": [0.4, 0.3, 3.3], "range": [0, 0.3], "bins": 7,
+                          "fields": ["pressure"]},
+            ],
+        }
+    }  # fmt: skip
+    run = nestar.run(deck, watch=False)
+    last = run.snapshots[-1]
+    assert list(run.views) == ["column", "cut", "hot", "shells"]
+    assert run.views["cut"].sizes["time"] == 3 and run.views["cut"].step.values.tolist() == [0, 1, 2]
+    expected = {
+        ("cut", "density"): last.slice("density", z="3.3 kpc"),
+        ("cut", "velocity_x"): last.slice("velocity_x", z="3.3 kpc"),
+        ("column", "density"): last.project("density", axis="x"),
+        ("hot", "temperature_k"): last.project("temperature_k", axis="y", weight="mass"),
+        ("shells", "pressure"): last.profile("pressure", centre=(0.4, 0.3, 3.3), bins=7, range=(0, 0.3)),
+    }
+    for (name, field), other in expected.items():
+        array = run.views[name][field]
+        assert array.attrs["units"] == other.attrs["units"] and array.dims == ("time", *other.dims), (name, array, other)
+        close(array[-1].values, other.values, 1e-12)
+        for axis in other.dims:
+            close(array[axis].values, other[axis].values, 1e-12)
+            assert array[axis].attrs["units"] == other[axis].attrs["units"], (name, axis)
+    close(float(run.views["cut"].time[-1]), float(last.time))
+    assert run.views["cut"].time.attrs["units"] == last.time.units
+    in_code = nestar.open("views", units="code").views["cut"]
+    assert in_code.velocity_x.attrs["units"] == "length/time"
+    refused(lambda: run.views["cutt"], "`cutt`", "`cut`")
 
 
 def wrong_decks():
@@ -254,7 +283,7 @@ def main():
     initial_states()
     run = runs()
     interrupt()
-    views(run)
+    views()
     wrong_decks()
     wrong_names(run)
     damage(run)

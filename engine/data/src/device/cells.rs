@@ -1,6 +1,7 @@
 //! Cell and face functions on a device: compilation at the first use, working space, launches.
 
 use super::DevicePool;
+use crate::columns::ColumnSums;
 use crate::cell_args::{CellJob, CellMap, CellMark, CellValue};
 use crate::criteria::{CriteriaList, FAULT};
 use crate::field_spec::Element;
@@ -14,11 +15,11 @@ use crate::update::{FaceMap, FluxJob};
 use nestar_device::{Address, CellFn, CellState, Lane, Number, Parameter, Precise};
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Buffer, DeviceError, DeviceSpan, Kernel, LaunchShape, ReusableBuffer};
-use nestar_kernels::CELLS;
+use nestar_kernels::{CELLS, PATCH};
 use nestar_kernels::mesh::device::{
-    CONSERVE, MAP, MARK, REDUCE, SkeletonFunction, WINDOW, WRITE_BACK,
+    COLUMN_SUMS, CONSERVE, MAP, MARK, REDUCE, SkeletonFunction, WINDOW, WRITE_BACK,
 };
-use nestar_kernels::mesh::parameters::{CellInput, CellParameters, FluxParameters};
+use nestar_kernels::mesh::parameters::{CellInput, CellParameters, ColumnOptions, FluxParameters};
 use nestar_kernels::mesh::subcycle::SubcycleRound;
 use nestar_kernels::mesh::{self, fault_place};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub(crate) const FLOWS: Skeleton = (
 );
 pub(crate) const REDUCTIONS: Skeleton = (&[REDUCE], &["cells_largest", "cells_sum"]);
 const WINDOWS: Skeleton = (&[WINDOW], &["cells_window"]);
+pub(crate) const COLUMNS: Skeleton = (&[COLUMN_SUMS], &["cells_columns"]);
 pub(crate) const MARKS: Skeleton = (&[MARK], &["cells_mark"]);
 
 /// Returns a cell function that reads these inputs.
@@ -369,6 +371,42 @@ impl<F: Field> CellLauncher<'_, F> {
         let mut found = vec![0u64; (count * size_of::<T>()).div_ceil(8)];
         pool.device.download(words, first, &mut found)?;
         Ok(bytemuck::cast_slice(&found)[..count].to_vec())
+    }
+
+    /// Computes sums along an axis in the columns of patches, `[row][quantity][64]`.
+    pub(crate) fn column_sums(
+        &self,
+        level: &LevelView,
+        wanted: &ColumnSums,
+        sums: &mut [f64],
+    ) -> Result<(), DeviceError> {
+        let (pool, count) = (self.pool.device(), wanted.rows.len());
+        if count == 0 {
+            return Ok(());
+        }
+        let function = SkeletonFunction::Numbers(wanted.quantities.text());
+        let (results, rows) = (sums.len(), count.div_ceil(2));
+        let mut words = lock(&pool.words);
+        // results, factors and rows
+        let words = pool.zeroed(&mut words, function, [results + count * PATCH + rows, count], 0)?;
+        let factors: &[u64] = bytemuck::cast_slice(wanted.factors);
+        pool.device.upload(words, results, factors)?;
+        let mut packed = vec![0u64; rows];
+        bytemuck::cast_slice_mut::<u64, u32>(&mut packed)[..count].copy_from_slice(wanted.rows);
+        pool.device.upload(words, results + factors.len(), &packed)?;
+        let address = |word: usize| words.address() + 8 * word as u64;
+        let mut input = self.cell_input(level, InputList::default(), LaunchOptions::default());
+        (input.rows, input.count) = (address(results + factors.len()).into(), count as i32);
+        input.parameters = pool.structures(wanted.quantities.structures())?.into();
+        let parameters = ColumnOptions {
+            factors: address(results).into(),
+            sums: address(0).into(),
+            axis: wanted.axis as i32,
+            weighted: wanted.weighted,
+        };
+        let kernel = pool.kernel_for(function, COLUMNS, 0)?;
+        pool.start(&kernel, function, count, &mut CellParameters { input, parameters })?;
+        pool.device.download(words, 0, bytemuck::cast_slice_mut::<f64, u64>(sums))
     }
 
     /// As [`Pool::mark_by_list`]; also returns the message about a formula that is not a number.

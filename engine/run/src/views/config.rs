@@ -3,12 +3,10 @@
 use super::quantity::{Quantity, ViewQuantities};
 use nestar_deck::{Deck, DeckError, deck};
 use nestar_engine_mesh::{Domain, Topology};
+use nestar_engine_step::config::check_times;
 use nestar_engine_step::{Engine, Settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Largest number of cells along an axis of a grid whose `level` is not given.
-const MAX_CELLS: i64 = 4096;
 
 /// Precision of the values of a view.
 #[deck]
@@ -97,7 +95,7 @@ pub struct ViewConfig {
     #[serde(default)]
     pub fields: Vec<ViewField>,
     /// Finest level that is used, whose cells hold the mean of finer ones; default: the finest level of the run. The default of
-    /// slices and projections is the finest level of which the box has at most 4096 cells along each axis.
+    /// slices and projections is the finest level of which the box has at most 4096 cells along each axis, that of spectra 512.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u32>,
     /// Part of the box; default: the whole box.
@@ -175,7 +173,7 @@ impl<'a> ViewContext<'a> {
                     self.quantity(&format!("{key}.formula"), name, formula)?
                 }
             };
-            let reserved = ["time", "step", "x", "y", "z", "radius"].contains(&&*own.name);
+            let reserved = ["time", "step", "x", "y", "z", "radius", "distance", "wavenumber"].contains(&&*own.name);
             if reserved || all.iter().any(|other| other.name == own.name) {
                 let why = format!("gives a second array named \"{}\"", own.name);
                 return Err(self.error(&key, &why));
@@ -197,12 +195,12 @@ impl<'a> ViewContext<'a> {
         (self.config.level).map_or(self.max_level(), |level| level as usize)
     }
 
-    /// Returns the level of a uniform grid: the key `level`, or the finest level with at most 4096 cells along each axis.
+    /// Returns the level of a uniform grid: the key `level`, or the finest level with at most `most` cells along each axis.
     #[must_use]
-    pub fn grid_level(&self) -> usize {
+    pub fn grid_level(&self, most: i64) -> usize {
         let fits = |level: &usize| {
             let cells = self.domain.cells(*level);
-            cells.iter().all(|&n| i64::from(n) <= MAX_CELLS)
+            cells.iter().all(|&n| i64::from(n) <= most)
         };
         let finest = (0..=self.max_level()).rev().find(fits).unwrap_or(0);
         self.config.level.map_or(finest, |level| level as usize)
@@ -275,10 +273,7 @@ pub(super) fn check(context: &ViewContext) -> Result<(), DeckError> {
         );
         return Err(context.deck.error_at(path, message));
     }
-    if let Some(n) = (1..config.times.len()).find(|&n| config.times[n] <= config.times[n - 1]) {
-        let why = format!("must be after {}", config.times[n - 1]);
-        return Err(context.error(&format!("times[{n}]"), &why));
-    }
+    check_times(context.deck, context.path, &config.times)?;
     let most = context.max_level();
     if let Some(level) = config.level.filter(|&level| level as usize > most) {
         let why = format!("must be at most `mesh.max_level` = {most}, found {level}");

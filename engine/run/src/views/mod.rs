@@ -5,13 +5,15 @@
 //! The accumulators of all ranks are combined on the first rank, which appends an entry to `views/NAME.zarr`.
 
 mod bins;
+mod collect;
 mod config;
 mod distribution;
-mod evaluate;
+mod line;
 mod plane;
 mod profile;
 mod projection;
 mod quantity;
+mod reader;
 mod slice;
 mod sums;
 mod view_series;
@@ -23,7 +25,9 @@ pub(crate) use view_series::Views;
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine_step::{Engine, Error};
+use nestar_kernels::PATCH;
 use nestar_kernels::mesh::block::LevelGeometry;
+use reader::ViewReader;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -63,8 +67,32 @@ pub trait View: Send + Sync {
     /// Returns `true` if the view uses the patch with this index on the level with this geometry.
     fn uses(&self, geometry: &LevelGeometry, patch: [i32; 3]) -> bool;
 
+    /// Returns how cells are summed along an axis, if accumulators need only these sums in place of the cells.
+    fn columns(&self) -> Option<ViewColumns> {
+        None
+    }
+
+    /// Returns the factors of the eight cells of a patch along the axis of [`View::columns`], by which they are multiplied in sums.
+    fn factors(&self, _level: usize, _patch: [i32; 3]) -> [f64; PATCH] {
+        [1.0; PATCH]
+    }
+
+    /// Returns a number by which patches of a level are sorted, so that each thread meets few of the places that an accumulator keeps.
+    fn place(&self, _patch: [i32; 3]) -> u64 {
+        0
+    }
+
     /// Creates an empty accumulator.
     fn accumulator(&self) -> Box<dyn Accumulator + '_>;
+}
+
+/// Sums of the cells of each patch along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewColumns {
+    /// The axis.
+    pub axis: usize,
+    /// `true` if the last quantity multiplies the others.
+    pub weighted: bool,
 }
 
 /// Collects the cells of a view on one rank, in any order. The result must not depend on the order of the patches, nor on
@@ -91,7 +119,8 @@ pub struct PatchCells<'a> {
     pub patch: [i32; 3],
     /// Geometry of the level.
     pub geometry: &'a LevelGeometry,
-    /// Values, `[quantity][k][j][i]`.
+    /// Values, `[quantity][k][j][i]`; for views with [`View::columns`] their sums, `[quantity][64]`, where the first of the other two axes is
+    /// the fast one.
     pub values: &'a [f64],
 }
 
@@ -146,6 +175,8 @@ impl ViewKinds {
         kinds.add::<projection::ProjectionConfig>();
         kinds.add::<profile::ProfileConfig>();
         kinds.add::<distribution::PdfConfig>();
+        kinds.add::<line::LineConfig>();
+        kinds.add::<line::PointConfig>();
         kinds
     }
 
@@ -169,6 +200,8 @@ pub fn tables() -> Vec<TableSchema> {
         table::<projection::ProjectionConfig>(),
         table::<profile::ProfileConfig>(),
         table::<distribution::PdfConfig>(),
+        table::<line::LineConfig>(),
+        table::<line::PointConfig>(),
     ]
 }
 
@@ -191,7 +224,7 @@ struct PreparedView {
     /// Path in the deck.
     path: String,
     config: ViewConfig,
-    view: Box<dyn View>,
+    reader: ViewReader,
 }
 
 /// The views of a run.
@@ -220,7 +253,12 @@ pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
         };
         let (config, view) = maker(sim, &path)?;
         require_new_name(&sim.deck, &path, &config.name, &prepared)?;
-        prepared.push(PreparedView { path, config, view });
+        let reader = ViewReader::new(sim, view)?;
+        prepared.push(PreparedView {
+            path,
+            config,
+            reader,
+        });
     }
     sim.world.insert_resource(PreparedViews(prepared));
     Ok(())

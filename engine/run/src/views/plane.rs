@@ -6,8 +6,11 @@
 use super::config::AXES;
 use super::{Axis, PatchCells, ViewArray, ViewContext, ViewCoordinate, ViewLayout};
 use nestar_kernels::PATCH;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
+/// Largest number of cells along an axis of a grid whose `level` is not given.
+const MAX_CELLS: i64 = 4096;
 /// Pixels of a tile.
 pub(super) const TILE: usize = PATCH * PATCH;
 
@@ -32,7 +35,7 @@ pub(super) type TileKey = (u8, [i32; 2]);
 impl Plane {
     /// Creates the grid of a view.
     pub fn new(context: &ViewContext, axis: Axis) -> Self {
-        let (axis, level) = (axis.number(), context.grid_level());
+        let (axis, level) = (axis.number(), context.grid_level(MAX_CELLS));
         let along = match axis {
             0 => [2, 1],
             1 => [2, 0],
@@ -103,47 +106,57 @@ impl Plane {
         (cells.level as u8, self.along.map(|a| cells.patch[a]))
     }
 
-    /// Returns the index in a patch of the cell at depth `n` (0 to 7) of a pixel (0 to 63) of its tile.
-    pub fn cell(&self, pixel: usize, n: usize) -> usize {
-        let mut index = [n; 3];
-        index[self.along[0]] = pixel / PATCH;
-        index[self.along[1]] = pixel % PATCH;
-        index[0] + PATCH * (index[1] + PATCH * index[2])
+    /// Returns a number by which patches are sorted by their tile.
+    pub fn place(&self, patch: [i32; 3]) -> u64 {
+        let [slow, fast] = self.along.map(|a| patch[a] as u64);
+        slow << 32 | fast
     }
 
     /// Returns an image. `pixel` gets all tiles that cover a pixel, finest first, with the number of the pixel in each.
-    pub fn image<T>(
+    pub fn image<T: Sync>(
         &self,
         tiles: &BTreeMap<TileKey, T>,
-        mut pixel: impl FnMut(&[(&T, usize)]) -> f64,
+        pixel: impl Fn(&[(&T, usize)]) -> f64 + Sync,
     ) -> Vec<f64> {
         let [rows, columns] = self.along.map(|a| self.cells[a]);
-        let mut image = Vec::with_capacity(self.centres[0].len() * self.centres[1].len());
-        let side = PATCH as i64;
-        let mut covering: Vec<(&T, usize)> = Vec::new();
-        for i in rows[0]..rows[1] {
-            // the tiles are the same in the pixels of a block
-            let mut block = None;
+        let width = (columns[1] - columns[0]) as usize;
+        let mut image = vec![0.0; self.centres[0].len() * width];
+        let row = |(i, out): (i64, &mut [f64])| {
             let mut found: Vec<(&T, usize)> = Vec::new();
-            for j in columns[0]..columns[1] {
-                if block != Some(j / side) {
-                    block = Some(j / side);
-                    found.clear();
-                    for level in (0..=self.level).rev() {
-                        let shift = self.level - level;
-                        let at = [i, j].map(|n| ((n >> shift) / side) as i32);
-                        found.extend(tiles.get(&(level as u8, at)).map(|tile| (tile, shift)));
-                    }
+            let mut covering: Vec<(&T, usize)> = Vec::new();
+            for (j, out) in (columns[0]..columns[1]).zip(out) {
+                // the tiles are the same in the pixels of a block
+                if j == columns[0] || j % PATCH as i64 == 0 {
+                    found = self.covering(tiles, [i, j]);
                 }
                 covering.clear();
                 covering.extend(found.iter().map(|&(tile, shift)| {
-                    let [i, j] = [i, j].map(|n| ((n >> shift) % side) as usize);
+                    let [i, j] = [i, j].map(|n| (n >> shift) as usize % PATCH);
                     (tile, PATCH * i + j)
                 }));
-                image.push(pixel(&covering));
+                *out = pixel(&covering);
             }
-        }
+        };
+        let lines = image.par_chunks_mut(width).enumerate();
+        lines
+            .map(|(n, out)| (rows[0] + n as i64, out))
+            .for_each(row);
         image
+    }
+
+    /// Returns the tiles that cover a pixel, finest first, with the difference of their level.
+    fn covering<'t, T>(
+        &self,
+        tiles: &'t BTreeMap<TileKey, T>,
+        pixel: [i64; 2],
+    ) -> Vec<(&'t T, usize)> {
+        let levels = (0..=self.level).rev();
+        let tile = |level: usize| {
+            let shift = self.level - level;
+            let at = pixel.map(|n| ((n >> shift) / PATCH as i64) as i32);
+            tiles.get(&(level as u8, at)).map(|tile| (tile, shift))
+        };
+        levels.filter_map(tile).collect()
     }
 }
 

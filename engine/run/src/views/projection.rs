@@ -3,11 +3,12 @@
 use super::plane::{Plane, TILE, TileKey, pack_key, unpack_key};
 use super::sums::OrderlessSum;
 use super::{
-    Accumulator, Axis, PatchCells, Quantity, View, ViewConfig, ViewContext, ViewKind, ViewLayout,
+    Accumulator, Axis, PatchCells, Quantity, View, ViewColumns, ViewConfig, ViewContext, ViewKind,
+    ViewLayout,
 };
 use nestar_deck::DeckError;
 use nestar_kernels::mesh::block::LevelGeometry;
-use nestar_kernels::{CELLS, PATCH};
+use nestar_kernels::PATCH;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -96,6 +97,21 @@ impl View for Projection {
         self.plane.uses(geometry.level as usize, patch)
     }
 
+    fn columns(&self) -> Option<ViewColumns> {
+        Some(ViewColumns {
+            axis: self.plane.axis,
+            weighted: self.weight().is_some(),
+        })
+    }
+
+    fn factors(&self, level: usize, patch: [i32; 3]) -> [f64; PATCH] {
+        std::array::from_fn(|n| self.plane.depth(level, patch, n) as f64 * self.width)
+    }
+
+    fn place(&self, patch: [i32; 3]) -> u64 {
+        self.plane.place(patch)
+    }
+
     fn accumulator(&self) -> Box<dyn Accumulator + '_> {
         Box::new(ProjectionTiles {
             projection: self,
@@ -120,35 +136,10 @@ struct ProjectionTiles<'a> {
 
 impl Accumulator for ProjectionTiles<'_> {
     fn add(&mut self, cells: &PatchCells) {
-        let Projection {
-            plane,
-            quantities,
-            fields,
-            width,
-        } = self.projection;
-        let empty = || vec![OrderlessSum::default(); TILE * quantities.len()];
+        let plane = &self.projection.plane;
+        let empty = || vec![OrderlessSum::default(); cells.values.len()];
         let sums = self.tiles.entry(plane.tile(cells)).or_insert_with(empty);
-        for n in 0..PATCH {
-            let depth = plane.depth(cells.level, cells.patch, n);
-            if depth == 0 {
-                continue;
-            }
-            let length = depth as f64 * width;
-            for pixel in 0..TILE {
-                let cell = plane.cell(pixel, n);
-                let weight = match self.projection.weight() {
-                    Some(_) => cells.values[CELLS * fields + cell] * length,
-                    None => length,
-                };
-                for field in 0..*fields {
-                    let value = cells.values[CELLS * field + cell];
-                    sums[TILE * field + pixel].add(value * weight);
-                }
-                if let Some(sum) = sums.get_mut(TILE * fields + pixel) {
-                    sum.add(weight);
-                }
-            }
-        }
+        (sums.iter_mut().zip(cells.values)).for_each(|(sum, x)| sum.add(*x));
     }
 
     fn pack(&self) -> Vec<u8> {

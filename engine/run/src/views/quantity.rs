@@ -51,6 +51,19 @@ pub struct Quantity {
     pub inputs: Vec<(&'static str, usize)>,
 }
 
+impl Quantity {
+    /// Returns the quantity as a function of the components of its store, if there is only one.
+    pub(super) fn in_store(&self) -> CellQuantity {
+        let mut number = self.number.clone();
+        for part in number.parts_mut() {
+            for c in part.components.iter_mut().filter(|c| **c != Components::ZERO) {
+                *c = self.inputs[*c].1;
+            }
+        }
+        number
+    }
+}
+
 impl ViewQuantities {
     /// Returns the stores in the order of their numbers.
     fn stores(&self) -> Vec<&'static str> {

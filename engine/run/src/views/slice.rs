@@ -2,11 +2,12 @@
 
 use super::plane::{Plane, TILE, TileKey, pack_key, unpack_key};
 use super::{
-    Accumulator, Axis, PatchCells, Quantity, View, ViewConfig, ViewContext, ViewKind, ViewLayout,
+    Accumulator, Axis, PatchCells, Quantity, View, ViewColumns, ViewConfig, ViewContext, ViewKind,
+    ViewLayout,
 };
 use nestar_deck::DeckError;
 use nestar_kernels::mesh::block::LevelGeometry;
-use nestar_kernels::{CELLS, PATCH};
+use nestar_kernels::PATCH;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,6 +68,22 @@ impl View for Slice {
         self.plane.uses(geometry.level as usize, patch)
     }
 
+    fn columns(&self) -> Option<ViewColumns> {
+        Some(ViewColumns {
+            axis: self.plane.axis,
+            weighted: false,
+        })
+    }
+
+    fn factors(&self, level: usize, patch: [i32; 3]) -> [f64; PATCH] {
+        let is_cut = |n: usize| self.plane.depth(level, patch, n) > 0;
+        std::array::from_fn(|n| f64::from(u8::from(is_cut(n))))
+    }
+
+    fn place(&self, patch: [i32; 3]) -> u64 {
+        self.plane.place(patch)
+    }
+
     fn accumulator(&self) -> Box<dyn Accumulator + '_> {
         Box::new(SliceTiles {
             slice: self,
@@ -83,14 +100,8 @@ struct SliceTiles<'a> {
 
 impl Accumulator for SliceTiles<'_> {
     fn add(&mut self, cells: &PatchCells) {
-        let plane = &self.slice.plane;
-        let cut = |n: &usize| plane.depth(cells.level, cells.patch, *n) > 0;
-        let Some(n) = (0..PATCH).find(cut) else {
-            return;
-        };
-        let fields = cells.values.chunks(CELLS);
-        let values = fields.flat_map(|of| (0..TILE).map(move |pixel| of[plane.cell(pixel, n)]));
-        self.tiles.insert(plane.tile(cells), values.collect());
+        let tile = self.slice.plane.tile(cells);
+        self.tiles.insert(tile, cells.values.to_vec());
     }
 
     fn pack(&self) -> Vec<u8> {

@@ -1,8 +1,10 @@
 //! The views of a running run: when they are due, and their series in `views/NAME.zarr`.
 
-use super::evaluate::collect;
+use super::collect::collect;
+use super::reader::ViewReader;
 use super::{PreparedViews, View, ViewConfig, ViewPrecision};
 use crate::cadence::Cadence;
+use crate::output::storing_threads;
 use crate::snapshot::snapshot_error;
 use nestar_deck::CodeUnits;
 use nestar_engine_comm::Ranks;
@@ -10,9 +12,10 @@ use nestar_engine_comm::communicator::Reduction;
 use nestar_engine_mesh::Levels;
 use nestar_engine_step::error::{agreed, on_first_rank};
 use nestar_engine_step::{Engine, Error};
-use nestar_snapshot::{DataType, Series, SeriesArray, SeriesPlan, Values};
+use nestar_snapshot::{DataType, Series, SeriesArray, SeriesPlan, SeriesWriter, Values};
 use serde_json::{Map, Value, json};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Name of the directory of the series in a run's directory.
 const DIRECTORY: &str = "views";
@@ -22,18 +25,18 @@ const KEYS: &str = "view_";
 /// A view of a running run.
 struct RunningView {
     config: ViewConfig,
-    view: Box<dyn View>,
+    reader: Arc<ViewReader>,
     cadence: Cadence,
     /// Step of the latest entry.
     latest: Option<u64>,
-    /// The series, on the first rank.
-    series: Option<Series>,
 }
 
 /// Writes the views of a run.
 pub(crate) struct Views {
     ranks: Ranks,
     list: Vec<RunningView>,
+    /// Writes the series of the views, on the first rank.
+    writer: Option<SeriesWriter>,
 }
 
 impl Views {
@@ -46,7 +49,7 @@ impl Views {
         let prepared = sim.world.remove_resource::<PreparedViews>();
         let ranks = sim.world.resource::<Ranks>().clone();
         let clock = sim.world.resource::<Levels>().clock(0);
-        let mut list = Vec::new();
+        let (mut list, mut all_series) = (Vec::new(), Vec::new());
         for own in prepared.unwrap_or_default().0 {
             let config = own.config;
             let key = format!("{}.interval", own.path);
@@ -56,7 +59,7 @@ impl Views {
                 config.interval,
                 clock.time,
             )?;
-            let plan = plan(sim, &own.path, &config, &*own.view);
+            let plan = plan(sim, &own.path, &config, &*own.reader.view);
             let resumed = is_resumed.then_some(clock.steps);
             let series = on_first_rank(&ranks, || {
                 open_series(sim, directory, (&own.path, &config.name), &plan, resumed)
@@ -75,11 +78,16 @@ impl Views {
                 ),
                 latest: latest[0].checked_sub(1),
                 config,
-                view: own.view,
-                series,
+                reader: Arc::new(own.reader),
             });
+            all_series.extend(series);
         }
-        Ok(Self { ranks, list })
+        let writes = ranks.rank() == 0 && !list.is_empty();
+        Ok(Self {
+            writer: writes.then(|| SeriesWriter::new(all_series, storing_threads(sim))),
+            ranks,
+            list,
+        })
     }
 
     /// Returns the time at which the next root step must end: that of the next entry or `until`.
@@ -117,22 +125,29 @@ impl Views {
 
     fn write(&mut self, sim: &Engine, due: &[bool]) -> Result<(), Error> {
         let clock = sim.world.resource::<Levels>().clock(0);
-        for (own, _) in self.list.iter_mut().zip(due).filter(|(_, due)| **due) {
+        let mut result = Ok(());
+        let views = self.list.iter_mut().enumerate().zip(due);
+        for ((n, own), _) in views.filter(|(_, due)| **due) {
             own.cadence.written(clock.time);
             if own.latest == Some(clock.steps) {
                 continue;
             }
-            let values = collect(sim, &*own.view)?;
-            let appended = values.zip(own.series.as_mut()).map(|(values, series)| {
-                let convert = |values| in_precision(values, own.config.precision);
-                let values: Vec<Values> = values.into_iter().map(convert).collect();
-                series.append(clock.time, clock.steps, &values)
-            });
-            let appended = appended.unwrap_or(Ok(())).map_err(snapshot_error);
-            agreed(&self.ranks, appended)?;
+            let collected = collect(sim, &own.reader)?;
+            if let (Some(collected), Some(writer)) = (collected, &mut self.writer) {
+                let (reader, precision) = (own.reader.clone(), own.config.precision);
+                let values = move || {
+                    let values = collected.values(&reader).into_iter();
+                    values.map(|values| in_precision(values, precision)).collect()
+                };
+                let appended = writer.append(n, clock.time, clock.steps, values);
+                result = result.and(appended);
+            }
             own.latest = Some(clock.steps);
         }
-        Ok(())
+        match due.contains(&true) {
+            true => agreed(&self.ranks, result.map_err(snapshot_error)),
+            false => Ok(()),
+        }
     }
 
     /// Waits until all entries are on disk, so that a snapshot never has more steps than a view. Collective.
@@ -143,9 +158,8 @@ impl Views {
         if self.list.is_empty() {
             return Ok(());
         }
-        let mut series = self.list.iter_mut().filter_map(|own| own.series.as_mut());
-        let synced = series.try_for_each(Series::sync).map_err(snapshot_error);
-        agreed(&self.ranks, synced)
+        let synced = self.writer.as_mut().map_or(Ok(()), SeriesWriter::sync);
+        agreed(&self.ranks, synced.map_err(snapshot_error))
     }
 }
 
