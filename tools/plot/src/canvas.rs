@@ -97,21 +97,67 @@ impl Canvas {
         }
     }
 
-    /// Fills a rectangle.
-    pub fn fill(&mut self, x: i64, y: i64, width: i64, height: i64, colour: Rgb) {
+    /// Fills a rectangle (x, y, width, height) with an opacity.
+    pub fn shade(&mut self, [x, y, width, height]: [i64; 4], colour: Rgb, opacity: f32) {
         for row in y..y + height {
             for column in x..x + width {
-                self.mix(column, row, colour, 1.0);
+                self.mix(column, row, colour, opacity);
             }
         }
     }
 
-    /// Draws a border of `line` pixels around a rectangle.
-    pub fn frame(&mut self, x: i64, y: i64, width: i64, height: i64, line: i64, colour: Rgb) {
-        self.fill(x - line, y - line, width + 2 * line, line, colour);
-        self.fill(x - line, y + height, width + 2 * line, line, colour);
-        self.fill(x - line, y, line, height, colour);
-        self.fill(x + width, y, line, height, colour);
+    /// Copies an image with its upper left corner to `(x, y)`.
+    pub fn paste(&mut self, x: i64, y: i64, image: &Canvas) {
+        for (row, line) in image.pixels.chunks_exact(image.width.max(1)).enumerate() {
+            for (column, colour) in line.iter().enumerate() {
+                if let Some(pixel) = self.pixel(x + column as i64, y + row as i64) {
+                    *pixel = *colour;
+                }
+            }
+        }
+    }
+
+    /// Draws polylines; where they overlap, they are not darker.
+    pub fn lines(&mut self, lines: &[Vec<[f32; 2]>], width: f32, colour: Rgb) {
+        let reach = 0.5 * width + 0.5;
+        let mut cover = vec![0f32; self.width * self.height];
+        let clamped = |x: f32, end: usize| (x.max(0.0) as usize).min(end);
+        for ends in lines.iter().flat_map(|line| line.windows(2)) {
+            let ([x, y], [right, down]) =
+                (ends[0], [ends[1][0] - ends[0][0], ends[1][1] - ends[0][1]]);
+            let square = right * right + down * down;
+            let (top, bottom) = (y.min(y + down) - reach, y.max(y + down) + reach);
+            for row in clamped(top.floor(), self.height)..clamped(bottom.ceil(), self.height) {
+                // the part of the segment that is near this row
+                let part = |edge: f32| if down == 0.0 { 0.0 } else { (edge - y) / down };
+                let [a, b] = [part(row as f32 - reach), part(row as f32 + 1.0 + reach)];
+                let [a, b] = if down == 0.0 {
+                    [0.0, 1.0]
+                } else {
+                    [a.min(b), a.max(b)]
+                };
+                let [a, b] = [a, b].map(|t| x + t.clamp(0.0, 1.0) * right);
+                let (first, last) = ((a.min(b) - reach).floor(), (a.max(b) + reach).ceil());
+                for column in clamped(first, self.width)..clamped(last, self.width) {
+                    let from = [column as f32 + 0.5 - x, row as f32 + 0.5 - y];
+                    let along = (from[0] * right + from[1] * down) / square;
+                    let along = if square > 0.0 {
+                        along.clamp(0.0, 1.0)
+                    } else {
+                        0.0
+                    };
+                    let away = [from[0] - along * right, from[1] - along * down];
+                    let distance = (away[0] * away[0] + away[1] * away[1]).sqrt();
+                    let pixel = &mut cover[row * self.width + column];
+                    *pixel = pixel.max((reach - distance).clamp(0.0, 1.0));
+                }
+            }
+        }
+        let covered = cover.iter().enumerate().filter(|(_, cover)| **cover > 0.0);
+        for (pixel, &cover) in covered {
+            let (x, y) = (pixel % self.width, pixel / self.width);
+            self.mix(x as i64, y as i64, colour, cover);
+        }
     }
 
     /// Draws a text; `(x, y)` is on its baseline.

@@ -89,33 +89,105 @@ fn shades(name: &str) -> Result<Vec<Rgb>> {
     Ok((0..SHADES).map(shade).collect())
 }
 
-/// Returns the minimum and maximum of the values that the scale can show, or `None` without such values.
-fn extremes(values: &[f64], scale: Scale) -> Option<(f64, f64)> {
-    let shown = values
-        .iter()
-        .filter(|value| value.is_finite() && (scale == Scale::Linear || **value > 0.0));
-    shown.fold(None, |found: Option<(f64, f64)>, &value| {
-        let (min, max) = found.unwrap_or((value, value));
-        Some((min.min(value), max.max(value)))
-    })
+/// Range of values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    /// Least and largest finite value.
+    finite: Option<[f64; 2]>,
+    /// Least and largest finite value above 0.
+    positive: Option<[f64; 2]>,
+    /// `true` if a value is infinite.
+    infinite: bool,
+}
+
+/// Returns the range that contains two ranges.
+fn joined(a: Option<[f64; 2]>, b: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some([a[0].min(b[0]), a[1].max(b[1])]),
+        _ => a.or(b),
+    }
+}
+
+impl Extent {
+    /// Returns the range of these values.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
+        let mut found = Self::default();
+        values.into_iter().for_each(|value| found.add(value));
+        found
+    }
+
+    /// Adds a value.
+    pub fn add(&mut self, value: f64) {
+        if value.is_finite() {
+            let one = Some([value; 2]);
+            self.finite = joined(self.finite, one);
+            self.positive = joined(self.positive, one.filter(|_| value > 0.0));
+        }
+        self.infinite |= value.is_infinite();
+    }
+
+    /// Returns the range that contains both ranges.
+    pub fn join(self, other: Self) -> Self {
+        Self {
+            finite: joined(self.finite, other.finite),
+            positive: joined(self.positive, other.positive),
+            infinite: self.infinite || other.infinite,
+        }
+    }
+
+    /// Returns the range of all values times a factor above 0.
+    pub fn scaled(self, factor: f64) -> Self {
+        let scaled = |range: Option<[f64; 2]>| range.map(|range| range.map(|x| x * factor));
+        Self {
+            finite: scaled(self.finite),
+            positive: scaled(self.positive),
+            ..self
+        }
+    }
+
+    /// Returns the largest magnitude; 0 without values.
+    pub fn largest(&self) -> f64 {
+        self.finite.map_or(0.0, |[a, b]| a.abs().max(b.abs()))
+    }
+
+    /// Returns the range of the values that a scale can show.
+    pub fn shown(&self, scale: Scale) -> Option<[f64; 2]> {
+        match scale {
+            Scale::Linear => self.finite,
+            Scale::Log => self.positive,
+        }
+    }
+
+    /// Returns the range of the values that a scale can show.
+    ///
+    /// # Errors
+    /// There is no such value; the error tells why.
+    pub fn require(&self, scale: Scale, name: &str) -> Result<[f64; 2]> {
+        let what = match (self.finite, self.infinite) {
+            (None, false) => "is not a number in every cell of this picture",
+            (None, true) => {
+                "is infinite in every cell of this picture, and infinity has no colour: choose another snapshot or position"
+            }
+            _ => "has no positive value in this picture: use a linear scale, without --log",
+        };
+        let found = self.shown(scale);
+        found.ok_or_else(|| PlotError::Option(format!("{name} {what}")))
+    }
 }
 
 impl Palette {
-    /// Creates the colours of these values. The defaults for `signed` values are a diverging map and a range symmetric around
+    /// Creates the colours of values in this range. The defaults for `signed` values are a diverging map and a range symmetric around
     /// zero. With `integers`, each integer has one colour.
     pub fn new(
         options: &PlotOptions,
-        values: &[f64],
+        extent: &Extent,
         signed: bool,
         integers: bool,
     ) -> Result<Self> {
         let scale = options.scale;
-        let found = extremes(values, scale).ok_or_else(|| no_values(options, values))?;
+        let [least, largest] = extent.require(scale, &options.field)?;
         let both = signed && scale == Scale::Linear;
-        let (mut min, mut max) = (
-            options.min.unwrap_or(found.0),
-            options.max.unwrap_or(found.1),
-        );
+        let (mut min, mut max) = (options.min.unwrap_or(least), options.max.unwrap_or(largest));
         if both && options.min.is_none() && options.max.is_none() {
             max = min.abs().max(max.abs());
             min = -max;
@@ -160,10 +232,7 @@ impl Palette {
 
     /// Returns the position of a value on the scale, 0 at `min` and 1 at `max`, without clamping.
     pub fn fraction(&self, value: f64) -> f64 {
-        match self.scale {
-            Scale::Linear => (value - self.min) / (self.max - self.min),
-            Scale::Log => (value / self.min).ln() / (self.max / self.min).ln(),
-        }
+        self.scale.fraction([self.min, self.max], value)
     }
 
     /// Returns the colour of a value.
@@ -190,7 +259,7 @@ fn stepped(shades: &[Rgb], count: usize) -> Vec<Rgb> {
 }
 
 /// Checks that the range is finite and not empty, and positive for a logarithmic scale.
-fn check_range(min: f64, max: f64, scale: Scale) -> Result<()> {
+pub(crate) fn check_range(min: f64, max: f64, scale: Scale) -> Result<()> {
     if min.is_finite() && max.is_finite() && min < max && (scale == Scale::Linear || min > 0.0) {
         return Ok(());
     }
@@ -203,23 +272,10 @@ fn check_range(min: f64, max: f64, scale: Scale) -> Result<()> {
 }
 
 /// Returns a range around a single value; limits given in the options are kept.
-fn widened(value: f64, options: &PlotOptions) -> (f64, f64) {
+pub(crate) fn widened(value: f64, options: &PlotOptions) -> (f64, f64) {
     let room = if value == 0.0 { 1.0 } else { 0.1 * value.abs() };
     (
         options.min.unwrap_or(value - room),
         options.max.unwrap_or(value + room),
     )
-}
-
-/// Returns the error of an image without finite values.
-fn no_values(options: &PlotOptions, values: &[f64]) -> PlotError {
-    let drawn = || values.iter().filter(|value| !value.is_nan());
-    let what = if drawn().next().is_none() {
-        "is not a number in every cell of this picture"
-    } else if drawn().all(|value| value.is_infinite()) {
-        "is infinite in every cell of this picture, and infinity has no colour: choose another snapshot or position"
-    } else {
-        "has no positive value in this picture: use a linear scale"
-    };
-    PlotError::Option(format!("{} {what}", options.field))
 }

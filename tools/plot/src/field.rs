@@ -2,6 +2,7 @@
 
 use crate::error::{PlotError, Result, nearest};
 use crate::particles::{self, PlottedSpecies};
+use nestar_deck::{Deck, Formula, formula_units};
 use nestar_snapshot::Snapshot;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ enum FieldFormula {
     Array,
     /// The refinement level.
     Level,
+    /// 1 everywhere.
+    One,
     /// An array divided by the density: a velocity or a mass fraction.
     Specific,
     /// Magnitude of momentum divided by density.
@@ -37,8 +40,19 @@ enum FieldFormula {
     Gas(GasQuantity),
     /// A function of the caller.
     Custom(FieldFunction),
+    /// A formula of other fields.
+    Text(Arc<TextFormula>),
     /// Mass density of particles, or their number density if they have no mass.
     Particles { massive: bool },
+}
+
+/// A formula of fields, given as a text.
+struct TextFormula {
+    formula: Formula,
+    /// The fields that it uses, in the order of its variables.
+    parts: Vec<PlotField>,
+    /// For each part, the place of its arrays among those of the formula.
+    places: Vec<Vec<usize>>,
 }
 
 /// Derived quantities of an ideal gas.
@@ -52,6 +66,7 @@ enum GasQuantity {
 }
 
 /// A field that can be plotted.
+#[derive(Clone)]
 pub(crate) struct PlotField {
     /// Name, as in the options.
     pub name: String,
@@ -65,6 +80,8 @@ pub(crate) struct PlotField {
     gamma: f64,
 }
 
+/// Name of the weight that is 1 everywhere.
+pub(crate) const VOLUME: &str = "volume";
 /// Names of the momentum components.
 const MOMENTUM: [&str; 3] = ["momentum_x", "momentum_y", "momentum_z"];
 /// Names of the velocity components.
@@ -189,7 +206,7 @@ fn custom_field(custom: &CustomField, arrays: &[(String, String)]) -> Option<Plo
 }
 
 impl PlotField {
-    /// Returns the field `name` of the snapshot, or of the caller's fields.
+    /// Returns the field `name` of the snapshot, or of the caller's fields, or the formula `name` of them.
     pub fn new(snapshot: &Snapshot, name: &str, custom: &[CustomField]) -> Result<Self> {
         let arrays = cell_arrays(snapshot);
         let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
@@ -202,21 +219,107 @@ impl PlotField {
         if species.iter().any(|path| path == name) {
             return Self::of_particles(snapshot, name);
         }
-        let mut known: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+        if let Some(place) = fields.iter().position(|field| field.name == name) {
+            return Ok(fields.swap_remove(place));
+        }
+        let is_formula = !name.starts_with(particles::GROUP)
+            && name.contains(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        if is_formula {
+            return Self::of_text(snapshot, name, fields);
+        }
+        let mut known: Vec<String> = fields.into_iter().map(|field| field.name).collect();
         known.extend(species);
-        fields
-            .into_iter()
-            .find(|field| field.name == name)
-            .ok_or_else(|| {
-                known.sort();
-                known.dedup();
-                let nearest = nearest(name, &known).cloned();
-                PlotError::UnknownField {
-                    name: name.to_string(),
-                    nearest,
-                    known,
-                }
-            })
+        known.sort();
+        known.dedup();
+        Err(PlotError::UnknownField {
+            name: name.to_string(),
+            nearest: nearest(name, &known).cloned(),
+            known,
+        })
+    }
+
+    /// Returns a formula of `fields`, which may use the constants of the deck.
+    fn of_text(snapshot: &Snapshot, text: &str, fields: Vec<PlotField>) -> Result<Self> {
+        let mut fields = fields;
+        let mut seen = BTreeSet::new();
+        // the first field of a name is used
+        fields.retain(|field| seen.insert(field.name.clone()));
+        let deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config);
+        let constants = deck.map_or_else(|_| vec![], |deck| deck.constants().to_vec());
+        let fault = |error: nestar_deck::FormulaError| {
+            PlotError::Option(format!("the formula {text:?}: {error}"))
+        };
+        let names: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+        let all = Formula::with_constants(text, &names, &constants).map_err(fault)?;
+        let quantities: Vec<(&str, &str)> = fields.iter().map(|f| (&*f.name, &*f.units)).collect();
+        // without a known unit, the formula has none
+        let units = formula_units(text, &quantities).unwrap_or_default();
+        let parts: Vec<PlotField> = fields
+            .iter()
+            .filter(|field| all.uses(&field.name))
+            .cloned()
+            .collect();
+        let used: Vec<&str> = parts.iter().map(|field| &*field.name).collect();
+        let formula = Formula::with_constants(text, &used, &constants).map_err(fault)?;
+        let mut arrays: Vec<String> = vec![];
+        let places = parts.iter().map(|part| part.places_among(&mut arrays));
+        let places = places.collect();
+        Ok(Self {
+            name: text.to_string(),
+            units,
+            arrays,
+            signed: false,
+            gamma: f64::NAN,
+            formula: FieldFormula::Text(Arc::new(TextFormula {
+                formula,
+                parts,
+                places,
+            })),
+        })
+    }
+
+    /// Returns the places of the field's arrays in a list, to which missing ones are added.
+    pub fn places_among(&self, all: &mut Vec<String>) -> Vec<usize> {
+        let place = |name: &String| {
+            all.iter()
+                .position(|other| other == name)
+                .unwrap_or_else(|| {
+                    all.push(name.clone());
+                    all.len() - 1
+                })
+        };
+        self.arrays.iter().map(place).collect()
+    }
+
+    /// Returns the field of the weight `name`, `volume` or a field.
+    pub fn weight(snapshot: &Snapshot, name: &str, custom: &[CustomField]) -> Result<Self> {
+        if name == VOLUME {
+            return Ok(Self {
+                name: VOLUME.to_string(),
+                units: "1".into(),
+                arrays: vec![],
+                signed: false,
+                formula: FieldFormula::One,
+                gamma: f64::NAN,
+            });
+        }
+        let field = Self::new(snapshot, name, custom)?;
+        match field.species() {
+            None => Ok(field),
+            Some(_) => {
+                let text = format!("--weight {name}: must be a field of cells, or {VOLUME}");
+                Err(PlotError::Option(text))
+            }
+        }
+    }
+
+    /// Returns the name of the weight as a quantity of a cell: its volume, its mass, or the field times the volume.
+    pub fn weight_label(&self) -> String {
+        match &*self.name {
+            VOLUME => "Volume".into(),
+            "density" => "Mass".into(),
+            _ => format!("{} times volume", self.label()),
+        }
     }
 
     /// Returns the density of a particle species.
@@ -246,6 +349,9 @@ impl PlotField {
 
     /// Returns the name for display, such as `Number density`.
     pub fn label(&self) -> String {
+        if matches!(self.formula, FieldFormula::Text(_)) {
+            return self.name.clone();
+        }
         let name = match self.species() {
             Some(species) => {
                 let number = if species.massive { "" } else { "number " };
@@ -273,6 +379,7 @@ impl PlotField {
         match self.units.strip_suffix("/length**3") {
             Some(head) => format!("{head}/length**2"),
             None if self.units == "1" => "length".to_string(),
+            None if self.units.is_empty() => String::new(),
             None => format!("{}*length", self.units),
         }
     }
@@ -282,27 +389,33 @@ impl PlotField {
         matches!(self.formula, FieldFormula::Level)
     }
 
-    /// Computes the field in `cells` cells from the values of its arrays.
-    pub fn evaluate(&self, level: u8, mut arrays: Vec<Vec<f64>>, cells: usize) -> Vec<f64> {
+    /// Computes the field in the cells of `out` from the values of its arrays.
+    pub fn evaluate(&self, level: u8, arrays: &[&[f64]], out: &mut [f64]) {
         let at = |array: usize, cell: usize| arrays[array][cell];
         match &self.formula {
-            FieldFormula::Array => arrays.swap_remove(0),
-            FieldFormula::Particles { .. } => vec![],
-            FieldFormula::Level => vec![f64::from(level); cells],
-            FieldFormula::Specific => (0..cells).map(|i| at(0, i) / at(1, i)).collect(),
-            FieldFormula::Speed => (0..cells)
-                .map(|i| square(&arrays[1..4], i).sqrt() / at(0, i))
-                .collect(),
-            FieldFormula::Gas(gas) => (0..cells).map(|i| self.gas(*gas, &arrays, i)).collect(),
+            FieldFormula::Array => out.copy_from_slice(&arrays[0][..out.len()]),
+            FieldFormula::Particles { .. } => {}
+            FieldFormula::Level => out.fill(f64::from(level)),
+            FieldFormula::One => out.fill(1.0),
+            FieldFormula::Specific => each(out, |i| at(0, i) / at(1, i)),
+            FieldFormula::Speed => each(out, |i| square(&arrays[1..4], i).sqrt() / at(0, i)),
+            FieldFormula::Gas(gas) => each(out, |i| self.gas(*gas, arrays, i)),
             FieldFormula::Custom(value) => {
-                let state = |i: usize| -> Vec<f64> { arrays.iter().map(|a| a[i]).collect() };
-                (0..cells).map(|i| value(&state(i))).collect()
+                let mut state = vec![0.0; arrays.len()];
+                for (i, out) in out.iter_mut().enumerate() {
+                    state
+                        .iter_mut()
+                        .zip(arrays)
+                        .for_each(|(to, array)| *to = array[i]);
+                    *out = value(&state);
+                }
             }
+            FieldFormula::Text(text) => text.evaluate(level, arrays, out),
         }
     }
 
     /// Computes a gas quantity in cell `i`; the arrays are density, momentum, energy and, optionally, magnetic field.
-    fn gas(&self, gas: GasQuantity, arrays: &[Vec<f64>], i: usize) -> f64 {
+    fn gas(&self, gas: GasQuantity, arrays: &[&[f64]], i: usize) -> f64 {
         let (density, momentum) = (arrays[0][i], square(&arrays[1..4], i));
         let magnetic = square(&arrays[5..], i);
         let internal = arrays[4][i] - 0.5 * momentum / density - 0.5 * magnetic;
@@ -317,8 +430,30 @@ impl PlotField {
     }
 }
 
+impl TextFormula {
+    /// Computes the formula in the cells of `out`.
+    fn evaluate(&self, level: u8, arrays: &[&[f64]], out: &mut [f64]) {
+        let part = |(part, places): (&PlotField, &Vec<usize>)| {
+            let own: Vec<&[f64]> = places.iter().map(|&place| arrays[place]).collect();
+            let mut values = vec![0.0; out.len()];
+            part.evaluate(level, &own, &mut values);
+            values
+        };
+        let parts: Vec<Vec<f64>> = self.parts.iter().zip(&self.places).map(part).collect();
+        let columns: Vec<&[f64]> = parts.iter().map(|values| &values[..]).collect();
+        self.formula.eval_many(&columns, out);
+    }
+}
+
+/// Sets each value to that of its place.
+fn each(out: &mut [f64], value: impl Fn(usize) -> f64) {
+    for (i, out) in out.iter_mut().enumerate() {
+        *out = value(i);
+    }
+}
+
 /// Returns the sum of squares of the arrays in cell `i`.
-fn square(arrays: &[Vec<f64>], i: usize) -> f64 {
+fn square(arrays: &[&[f64]], i: usize) -> f64 {
     arrays.iter().map(|array| array[i] * array[i]).sum()
 }
 
@@ -342,8 +477,10 @@ mod tests {
         let field = candidates(&known, Some(1.5))
             .into_iter()
             .find(|field| field.name == name);
-        let values = arrays.iter().map(|&value| vec![value]).collect();
-        field.expect("a field").evaluate(3, values, 1)[0]
+        let values: Vec<&[f64]> = arrays.chunks(1).collect();
+        let mut out = [0.0];
+        field.expect("a field").evaluate(3, &values, &mut out);
+        out[0]
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::canvas::{Anchor, Canvas, Rgb, Style, TextDirection, text_width};
 use crate::colour::Palette;
+use crate::drawing::Drawing;
 use crate::error::{PlotError, Result};
 use crate::raster::Raster;
 use crate::ticks::{Tick, ticks};
@@ -11,10 +12,42 @@ use ab_glyph::FontRef;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-const WHITE: Rgb = [255; 3];
-const INK: Rgb = [35; 3];
+/// Colour of texts and lines.
+pub(crate) const INK: Rgb = [35; 3];
 /// Opacity of outlines.
 const OUTLINE: f32 = 0.3;
+
+/// Returns the built-in font.
+pub(crate) fn font() -> Result<FontRef<'static>> {
+    FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
+        .map_err(|error| PlotError::Option(format!("the built-in font: {error}")))
+}
+
+/// An axis of a figure.
+pub(crate) struct FigureAxis {
+    /// Name with its unit.
+    pub label: String,
+    /// Values at both ends, in this unit.
+    pub range: [f64; 2],
+    /// Scale between them.
+    pub scale: Scale,
+}
+
+impl FigureAxis {
+    /// Returns the axis to the right (0) or upwards (1) of a view.
+    pub fn of(view: &PlotView, which: usize) -> Self {
+        Self {
+            label: view.axis_label(which),
+            range: view.range(which),
+            scale: Scale::Linear,
+        }
+    }
+
+    /// Returns the position of a value, 0 to 1 inside the figure.
+    pub fn fraction(&self, value: f64) -> f64 {
+        self.scale.fraction(self.range, value)
+    }
+}
 
 /// Texts of a figure.
 pub(crate) struct Texts {
@@ -46,8 +79,7 @@ impl FigureLayout {
     /// Creates the layout of a figure `width` pixels wide.
     pub fn new(width: usize) -> Result<Self> {
         let unit = width as f32 / 1000.0;
-        let font = FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
-            .map_err(|error| PlotError::Option(format!("the built-in font: {error}")))?;
+        let font = font()?;
         let pixels = |units: f32| (units * unit).round() as i64;
         Ok(Self {
             font,
@@ -81,53 +113,94 @@ impl FigureLayout {
         }
     }
 
-    /// Draws the complete figure.
-    pub fn compose(
-        &self,
-        view: &PlotView,
-        raster: &Raster,
-        palette: &Palette,
-        texts: &Texts,
-        outlines: bool,
-    ) -> Canvas {
-        let [columns, rows] = view.pixels.map(|n| n as i64);
-        let width = self.left + columns + self.gap + self.bar + self.bar_labels;
-        let mut canvas = Canvas::new(
-            width as usize,
-            (self.top + rows + self.bottom) as usize,
-            WHITE,
-        );
-        self.paint(&mut canvas, view, raster, palette);
-        if outlines {
-            self.outline(&mut canvas, view, raster);
-        }
-        canvas.frame(self.left, self.top, columns, rows, self.line, INK);
-        self.horizontal_axis(&mut canvas, view);
-        self.vertical_axis(&mut canvas, view);
-        self.colour_bar(&mut canvas, view, palette, &texts.bar);
-        self.titles(&mut canvas, columns, texts);
-        canvas
+    /// Returns the size of a figure with a colour bar around an image of this size.
+    pub fn with_bar(&self, [columns, rows]: [usize; 2]) -> Drawing {
+        let width = self.left + columns as i64 + self.gap + self.bar + self.bar_labels;
+        Drawing::new(width, self.top + rows as i64 + self.bottom)
     }
 
-    /// Draws the pixels of the picture.
-    fn paint(&self, canvas: &mut Canvas, view: &PlotView, raster: &Raster, palette: &Palette) {
-        let [columns, rows] = view.pixels;
-        let colours: Vec<Rgb> = raster
-            .values
+    /// Returns an empty figure without a colour bar, and the size of the area inside its axes.
+    pub fn without_bar(&self, width: usize) -> (Drawing, [usize; 2]) {
+        let columns = (width as i64 - self.left - (40.0 * self.unit) as i64).max(10);
+        let rows = (0.62 * columns as f32) as i64;
+        let drawing = Drawing::new(width as i64, self.top + rows + self.bottom);
+        (drawing, [columns as usize, rows as usize])
+    }
+
+    /// Draws frame, axes and titles around an area of this size.
+    pub fn surround(
+        &self,
+        drawing: &mut Drawing,
+        size: [usize; 2],
+        axes: &[FigureAxis; 2],
+        texts: &Texts,
+    ) {
+        let [columns, rows] = size.map(|n| n as i64);
+        drawing.frame([self.left, self.top, columns, rows], self.line, INK);
+        self.horizontal_axis(drawing, [columns, rows], &axes[0]);
+        self.vertical_axis(drawing, rows, &axes[1]);
+        self.titles(drawing, columns, texts);
+    }
+
+    /// Draws lines over a picture, given in pixels from its upper left corner.
+    pub fn over(&self, drawing: &mut Drawing, mut lines: Vec<Vec<[f32; 2]>>, colour: Rgb) {
+        for [x, y] in lines.iter_mut().flatten() {
+            *x += self.left as f32;
+            *y += self.top as f32;
+        }
+        if !lines.is_empty() {
+            drawing.lines(lines, (1.5 * self.unit).max(0.8), colour);
+        }
+    }
+
+    /// Draws a curve, given by fractions of the area inside the axes.
+    pub fn curve(
+        &self,
+        drawing: &mut Drawing,
+        [columns, rows]: [usize; 2],
+        lines: &[Vec<[f64; 2]>],
+        colour: Rgb,
+    ) {
+        let pixels = |[x, y]: &[f64; 2]| {
+            let x = self.left as f64 + x * columns as f64;
+            let y = self.top as f64 + (1.0 - y) * rows as f64;
+            [x as f32, y as f32]
+        };
+        let lines = lines.iter().map(|line| line.iter().map(pixels).collect());
+        drawing.lines(lines.collect(), (2.5 * self.unit).max(1.0), colour);
+    }
+
+    /// Writes a remark below the picture at the right.
+    pub fn remark(&self, drawing: &mut Drawing, size: [usize; 2], text: &str) {
+        let [columns, rows] = size.map(|n| n as f32);
+        let down = self.top as f32 + rows + 68.0 * self.unit;
+        let at = [self.left as f32 + columns, down];
+        drawing.text(
+            text,
+            at,
+            &self.style(20.0),
+            Anchor::End,
+            TextDirection::Right,
+        );
+    }
+
+    /// Returns an image of values, from the bottom row upwards.
+    pub fn colours(values: &[f64], [columns, rows]: [usize; 2], palette: &Palette) -> Canvas {
+        let mut canvas = Canvas::new(columns, rows, [255; 3]);
+        let colours: Vec<Rgb> = values
             .par_iter()
             .map(|&value| palette.colour(value))
             .collect();
         for row in 0..rows {
-            // the first row of the raster is at the bottom
+            // the first row of the values is at the bottom
             let line = &colours[(rows - 1 - row) * columns..][..columns];
-            canvas
-                .row_mut(self.left as usize, self.top as usize + row, columns)
-                .copy_from_slice(line);
+            canvas.row_mut(0, row, columns).copy_from_slice(line);
         }
+        canvas
     }
 
     /// Draws the lower and left edges of each patch; the other edges belong to its neighbours.
-    fn outline(&self, canvas: &mut Canvas, view: &PlotView, raster: &Raster) {
+    pub fn outline(&self, canvas: &mut Canvas, view: &PlotView, raster: &Raster) {
         let [columns, rows] = view.pixels.map(|n| n as i64);
         // patches overlap in a projection, but each pixel must be drawn once
         let mut lines = BTreeSet::new();
@@ -137,42 +210,51 @@ impl FigureLayout {
         }
         for (column, row) in lines {
             if (0..columns).contains(&column) && (0..rows).contains(&row) {
-                canvas.contrast(self.left + column, self.top + rows - 1 - row, OUTLINE);
+                canvas.contrast(column, rows - 1 - row, OUTLINE);
             }
         }
     }
 
     /// Draws ticks and label below the picture.
-    fn horizontal_axis(&self, canvas: &mut Canvas, view: &PlotView) {
-        let [columns, rows] = view.pixels.map(|n| n as i64);
+    fn horizontal_axis(&self, canvas: &mut Drawing, [columns, rows]: [i64; 2], axis: &FigureAxis) {
         let bottom = self.top + rows;
         let (tick, label) = (self.style(22.0), self.style(26.0));
         let count = self.count(columns, 110.0, 6);
-        let [first, last] = view.range(0);
-        for mark in ticks(first, last, Scale::Linear, count) {
-            let x = self.left as f64 + (mark.value - first) / (last - first) * columns as f64;
+        let [first, last] = axis.range;
+        for mark in ticks(first, last, axis.scale, count) {
+            let x = self.left as f64 + axis.fraction(mark.value) * columns as f64;
             let column = x.round() as i64 - self.line / 2;
-            self.mark(canvas, column, bottom, TextDirection::Up);
+            self.mark(
+                canvas,
+                [column, bottom],
+                TextDirection::Up,
+                mark.label.is_empty(),
+            );
             let at = [x as f32, bottom as f32 + 30.0 * self.unit];
             canvas.text(&mark.label, at, &tick, Anchor::Middle, TextDirection::Right);
         }
         let x = self.left as f32 + 0.5 * columns as f32;
         let at = [x, bottom as f32 + 68.0 * self.unit];
-        let name = view.axis_label(0);
-        canvas.text(&name, at, &label, Anchor::Middle, TextDirection::Right);
+        canvas.text(
+            &axis.label,
+            at,
+            &label,
+            Anchor::Middle,
+            TextDirection::Right,
+        );
     }
 
     /// Draws ticks and label to the left of the picture.
-    fn vertical_axis(&self, canvas: &mut Canvas, view: &PlotView) {
-        let rows = view.pixels[1] as i64;
+    fn vertical_axis(&self, canvas: &mut Drawing, rows: i64, axis: &FigureAxis) {
         let (tick, label) = (self.style(22.0), self.style(26.0));
         let count = self.count(rows, 90.0, 6);
         let mut widest = 0f32;
-        let [first, last] = view.range(1);
-        for mark in ticks(first, last, Scale::Linear, count) {
-            let y = (self.top + rows) as f64 - (mark.value - first) / (last - first) * rows as f64;
+        let [first, last] = axis.range;
+        for mark in ticks(first, last, axis.scale, count) {
+            let y = (self.top + rows) as f64 - axis.fraction(mark.value) * rows as f64;
             let row = y.round() as i64 - self.line / 2;
-            self.mark(canvas, self.left - self.line, row, TextDirection::Right);
+            let at = [self.left - self.line, row];
+            self.mark(canvas, at, TextDirection::Right, mark.label.is_empty());
             let x = self.left as f32 - 14.0 * self.unit;
             let at = [x, y as f32 + 6.5 * self.unit];
             canvas.text(&mark.label, at, &tick, Anchor::End, TextDirection::Right);
@@ -180,13 +262,14 @@ impl FigureLayout {
         }
         let x = self.left as f32 - 30.0 * self.unit - widest;
         let at = [x.max(24.0 * self.unit), self.top as f32 + 0.5 * rows as f32];
-        let name = view.axis_label(1);
-        canvas.text(&name, at, &label, Anchor::Middle, TextDirection::Up);
+        let style = fitted(label, &axis.label, rows as f32 + 60.0 * self.unit);
+        canvas.text(&axis.label, at, &style, Anchor::Middle, TextDirection::Up);
     }
 
     /// Draws a tick outside the frame: downwards for the horizontal axis (`Up`), to the left for the vertical one.
-    fn mark(&self, canvas: &mut Canvas, x: i64, y: i64, axis: TextDirection) {
-        let length = (7.0 * self.unit).round() as i64;
+    fn mark(&self, canvas: &mut Drawing, [x, y]: [i64; 2], axis: TextDirection, is_minor: bool) {
+        let length = if is_minor { 4.0 } else { 7.0 };
+        let length = (length * self.unit).round() as i64;
         match axis {
             TextDirection::Up => canvas.fill(x, y, self.line, length, INK),
             TextDirection::Right => canvas.fill(x - length, y, length, self.line, INK),
@@ -194,14 +277,22 @@ impl FigureLayout {
     }
 
     /// Draws the colour bar to the right of the picture.
-    fn colour_bar(&self, canvas: &mut Canvas, view: &PlotView, palette: &Palette, text: &str) {
-        let [columns, rows] = view.pixels.map(|n| n as i64);
+    pub fn colour_bar(
+        &self,
+        canvas: &mut Drawing,
+        size: [usize; 2],
+        palette: &Palette,
+        text: &str,
+    ) {
+        let [columns, rows] = size.map(|n| n as i64);
         let x = self.left + columns + self.gap;
+        let mut bar = Canvas::new(self.bar as usize, rows as usize, [255; 3]);
         for row in 0..rows {
             let colour = palette.shade(1.0 - (row as f64 + 0.5) / rows as f64);
-            canvas.fill(x, self.top + row, self.bar, 1, colour);
+            bar.shade([0, row, self.bar, 1], colour, 1.0);
         }
-        canvas.frame(x, self.top, self.bar, rows, self.line, INK);
+        canvas.image(x, self.top, bar);
+        canvas.frame([x, self.top, self.bar, rows], self.line, INK);
         let widest = self.bar_ticks(canvas, x + self.bar + self.line, rows, palette);
         let beside = (x + self.bar) as f32 + 46.0 * self.unit + widest;
         let limit = (x + self.bar + self.bar_labels) as f32 - 12.0 * self.unit;
@@ -211,7 +302,7 @@ impl FigureLayout {
     }
 
     /// Draws the ticks and labels from column `x`, and returns the width of the widest label.
-    fn bar_ticks(&self, canvas: &mut Canvas, x: i64, rows: i64, palette: &Palette) -> f32 {
+    fn bar_ticks(&self, canvas: &mut Drawing, x: i64, rows: i64, palette: &Palette) -> f32 {
         let style = self.style(22.0);
         let mut widest = 0f32;
         for Tick { value, label } in palette.ticks(self.count(rows, 76.0, 8)) {
@@ -227,7 +318,7 @@ impl FigureLayout {
     }
 
     /// Draws title and time above the picture.
-    fn titles(&self, canvas: &mut Canvas, columns: i64, texts: &Texts) {
+    fn titles(&self, canvas: &mut Drawing, columns: i64, texts: &Texts) {
         let y = self.top as f32 - 18.0 * self.unit;
         let style = self.style(25.0);
         let (left, right) = (self.left as f32, (self.left + columns) as f32);
@@ -303,13 +394,13 @@ impl FigureLayout {
                 let (right, down) = (column as f32 + 0.5 - x, row as f32 + 0.5 - y);
                 let inside = dot.radius + 0.5 - (right * right + down * down).sqrt();
                 let cover = inside.clamp(0.0, 1.0);
-                canvas.mix(self.left + column, self.top + row, dot.colour, cover);
+                canvas.mix(column, row, dot.colour, cover);
             }
         }
     }
 
     /// Draws the names of species in their colours, in the upper left corner of the picture.
-    pub fn legend(&self, canvas: &mut Canvas, species: &[(usize, String)]) {
+    pub fn legend(&self, canvas: &mut Drawing, species: &[(usize, String)]) {
         let units = |units: f32| units * self.unit;
         let mut style = self.style(22.0);
         let widths = species
@@ -322,10 +413,9 @@ impl FigureLayout {
         } else {
             [width, height]
         };
-        for row in 0..ground[1] as i64 {
-            for column in 0..ground[0] as i64 {
-                canvas.mix(self.left + column, self.top + row, GROUND, COVER);
-            }
+        let [width, height] = ground.map(|side| side as i64);
+        if height > 0 {
+            canvas.shade([self.left, self.top, width, height], GROUND, COVER);
         }
         for (line, (number, path)) in species.iter().enumerate() {
             style.colour = self.dot(*number, None).colour;

@@ -60,6 +60,80 @@ pub enum PlotKind {
     Projection,
     /// Maximum along the axis.
     Maximum,
+    /// Mean of the field in bins of a coordinate.
+    Profile(ProfileAxis),
+    /// Histogram of the mass (or another weight) over the field and the field `across`.
+    Phase,
+    /// Values of the field on the line between two points (code length).
+    Line([[f64; 3]; 2]),
+}
+
+impl PlotKind {
+    /// Returns `true` for a slice, projection or maximum.
+    pub(crate) fn is_picture(self) -> bool {
+        matches!(self, Self::Slice(_) | Self::Projection | Self::Maximum)
+    }
+}
+
+/// Coordinate of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileAxis {
+    /// Distance from the centre.
+    Radius,
+    /// Coordinate along an axis.
+    Along(Axis),
+}
+
+impl FromStr for ProfileAxis {
+    type Err = PlotError;
+
+    fn from_str(text: &str) -> Result<Self, PlotError> {
+        let unknown = || PlotError::Option(format!("{text:?}: must be radius, x, y or z"));
+        match text {
+            "radius" => Ok(Self::Radius),
+            _ => text.parse().map(Self::Along).map_err(|_| unknown()),
+        }
+    }
+}
+
+/// Centre of a picture, and of radii.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Centre {
+    /// The middle of the domain.
+    #[default]
+    Middle,
+    /// The cell with the largest value of the field.
+    Maximum,
+    /// A point (code length).
+    At([f64; 3]),
+}
+
+/// Part of the domain that is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Zoom {
+    /// The sides of the domain are divided by this factor.
+    Factor(f64),
+    /// A square, or cube, of this width (code length).
+    Width(f64),
+}
+
+/// Contours of a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contours {
+    /// This many levels, evenly between the first and the last colour.
+    Count(u32),
+    /// These values, in the units of the picture.
+    Values(Vec<f64>),
+}
+
+/// File format of plots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Pixels.
+    #[default]
+    Png,
+    /// Vector graphics; the picture itself is an embedded PNG image.
+    Svg,
 }
 
 /// Scale of the colours.
@@ -71,6 +145,24 @@ pub enum Scale {
     Log,
 }
 
+impl Scale {
+    /// Returns the position of a value between two, 0 at the first and 1 at the last one, without clamping.
+    pub(crate) fn fraction(self, [first, last]: [f64; 2], value: f64) -> f64 {
+        match self {
+            Self::Linear => (value - first) / (last - first),
+            Self::Log => (value / first).ln() / (last / first).ln(),
+        }
+    }
+
+    /// Returns the value at a position between two.
+    pub(crate) fn value(self, [first, last]: [f64; 2], fraction: f64) -> f64 {
+        match self {
+            Self::Linear => first + fraction * (last - first),
+            Self::Log => first * (last / first).powf(fraction),
+        }
+    }
+}
+
 /// Options of [`crate::plot`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlotOptions {
@@ -80,11 +172,32 @@ pub struct PlotOptions {
     /// `mach`, `entropy` (pressure/density^gamma), `level`, and `fraction_NAME`, the mass fraction of an array `scalar_NAME`.
     /// `particles/NAME` is the mass density of a particle species, or its number density if no particle has mass; it has a
     /// slice and a projection, but no maximum.
+    ///
+    /// Any other text is a formula of these fields and the constants of the deck, such as `density*temperature`.
     pub field: String,
     /// Line of sight.
     pub axis: Axis,
-    /// Slice, projection or maximum.
+    /// Direction towards the viewer, in place of an axis. A slice goes through the centre.
+    pub normal: Option<[f64; 3]>,
+    /// What is drawn.
     pub kind: PlotKind,
+    /// Centre of the zoom, of radii and of a slice without a position.
+    pub centre: Centre,
+    /// Part of the domain that is drawn; `None`: all of it.
+    pub zoom: Option<Zoom>,
+    /// Field by which a projection, profile or phase diagram is weighted, or `volume`. `None`: a projection is an integral, a profile
+    /// weighted by the volume, a phase diagram by the mass.
+    pub weight: Option<String>,
+    /// Field of the vertical axis of a phase diagram.
+    pub across: String,
+    /// Number of bins of a profile, or along each axis of a phase diagram, 2 to 4096; `None`: 128, in a profile not narrower than cells.
+    pub bins: Option<u32>,
+    /// `true` for logarithmic axes to the right and upwards of profiles, lines and phase diagrams. Values of profiles and lines follow `scale`.
+    pub log_axes: [bool; 2],
+    /// Contours of a picture.
+    pub contours: Option<Contours>,
+    /// Vector field of which arrows are drawn: `velocity` for `velocity_x`, `velocity_y` and `velocity_z`.
+    pub arrows: Option<String>,
     /// Linear or logarithmic colours.
     pub scale: Scale,
     /// Units of numbers in the picture, if the run has units.
@@ -109,6 +222,8 @@ pub struct PlotOptions {
     pub dot_px: Option<f32>,
     /// Title above the picture; `None`: field and plane.
     pub title: Option<String>,
+    /// File format.
+    pub format: Format,
 }
 
 impl Default for PlotOptions {
@@ -117,7 +232,17 @@ impl Default for PlotOptions {
         Self {
             field: "density".to_string(),
             axis: Axis::Z,
+            normal: None,
             kind: PlotKind::Slice(None),
+            centre: Centre::Middle,
+            zoom: None,
+            weight: None,
+            across: String::new(),
+            bins: None,
+            log_axes: [false; 2],
+            contours: None,
+            arrows: None,
+            format: Format::Png,
             scale: Scale::Linear,
             units: UnitSystem::default(),
             min: None,

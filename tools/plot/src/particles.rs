@@ -6,7 +6,7 @@ use crate::view::PlotView;
 use nestar_snapshot::Snapshot;
 
 /// Prefix of particle groups in snapshots.
-const GROUP: &str = "particles/";
+pub(crate) const GROUP: &str = "particles/";
 /// Name of the array of positions.
 const POSITION: &str = "position";
 /// Name of the array of masses.
@@ -117,13 +117,18 @@ pub(crate) fn for_each_particle(
     let arrays = &arrays[..1 + usize::from(source.massive)];
     let scale = view.scale();
     for_each_chunk(snapshot, source.path, arrays, |numbers| {
-        for (n, position) in numbers[0].chunks_exact(3).enumerate() {
-            if view.slab.contains(&position[view.axis]) {
-                let at = |i: usize| (position[view.plane[i]] - view.left[i]) * scale[i];
-                work(
-                    [at(0), at(1)],
-                    numbers.get(1).map_or(1.0, |masses| masses[n]),
-                );
+        for (n, position) in numbers[0].as_chunks::<3>().0.iter().enumerate() {
+            let (place, depth) = view.project(*position);
+            if !view.slab.contains(&depth) {
+                continue;
+            }
+            let weight = numbers.get(1).map_or(1.0, |masses| masses[n]);
+            for right in &view.shifts[0] {
+                for up in &view.shifts[1] {
+                    let shifts = [right, up];
+                    let at = |i: usize| (place[i] + shifts[i] - view.left[i]) * scale[i];
+                    work([at(0), at(1)], weight);
+                }
             }
         }
         true
@@ -132,7 +137,7 @@ pub(crate) fn for_each_particle(
 
 /// Returns mass (or number) per area of each pixel, by cloud-in-cell deposition; in a slice, per volume.
 ///
-/// The part of a cloud outside the picture is added to the pixel at the edge, so the total mass is exact.
+/// The part of a cloud outside the picture is added to the pixel at the edge, so the total mass is exact. Particles outside are left out.
 pub(crate) fn density(
     snapshot: &Snapshot,
     source: PlottedSpecies,
@@ -142,6 +147,10 @@ pub(crate) fn density(
     let depth = view.at.map_or(1.0, |_| view.slab.end - view.slab.start);
     let per_mass = view.scale()[0] * view.scale()[1] / depth;
     for_each_particle(snapshot, source, view, |at, mass| {
+        let inside = |i: usize| (-1e-6..=view.pixels[i] as f64 + 1e-6).contains(&at[i]);
+        if !(inside(0) && inside(1)) {
+            return;
+        }
         let [columns, rows] = [0, 1].map(|i| cloud_in_cell(at[i], view.pixels[i]));
         for (row, upwards) in rows {
             for (column, across) in columns {

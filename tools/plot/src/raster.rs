@@ -1,32 +1,31 @@
 //! Sampling of the patches of a snapshot on the pixels of a picture.
 
+use crate::cells::{Chunk, PATCH, for_each_chunk, select};
 use crate::error::{PlotError, Result};
 use crate::field::PlotField;
+use crate::oblique::Rays;
 use crate::view::PlotView;
 use crate::{PlotKind, PlotOptions, particles};
-use nestar_snapshot::{LEAF, LevelHeader, ORIGIN, PATCH_SIZE, Snapshot, Values};
+use nestar_snapshot::{LevelHeader, Snapshot};
 use std::collections::BTreeSet;
 
-/// Number of cells of a patch along an axis.
-const PATCH: usize = PATCH_SIZE as usize;
-/// Number of patches read at a time.
-const PATCHES_PER_CHUNK: usize = 1024;
-
 /// Values of the pixels, and outlines of the patches.
+#[derive(Clone)]
 pub(crate) struct Raster {
     /// Value of each pixel, from the bottom row upwards; NaN for a pixel without data.
     pub values: Vec<f64>,
     /// Outlines of patches: level, and first cell along the two axes of the plane.
     pub outlines: BTreeSet<(u8, [i32; 2])>,
+    /// Sums of the weights, for a weighted projection.
+    weights: Vec<f64>,
     /// Width of a cell of level 0 along the two axes.
     root_width: [f64; 2],
+    /// Lower edge of the domain along the two axes.
+    low: [f64; 2],
 }
 
-/// Patches of one level that are visible in the picture.
-struct Selection {
-    patches: Vec<u64>,
-    origins: Vec<[i32; 3]>,
-}
+/// Values of a patch reduced along the line of sight, `[upwards][to the right]`.
+type PatchImage = [f64; PATCH * PATCH];
 
 /// Returns the global index along the axis of the cells that the slice cuts on a level.
 fn slice_index(snapshot: &Snapshot, level: &LevelHeader, axis: usize, at: f64) -> i32 {
@@ -36,61 +35,26 @@ fn slice_index(snapshot: &Snapshot, level: &LevelHeader, axis: usize, at: f64) -
     index.clamp(0.0, cells - 1.0) as i32
 }
 
-/// Selects the visible patches of a level: leaves (on the finest level drawn, all patches) that the slice cuts.
-fn select(
-    snapshot: &Snapshot,
-    header: &LevelHeader,
-    finest: u8,
-    slice: Option<(usize, i32)>,
-) -> Result<Selection> {
-    let leaf = snapshot.read(header.level, LEAF)?;
-    let Values::I32(origins) = snapshot.read(header.level, ORIGIN)? else {
-        return Err(PlotError::Option(
-            "the snapshot's patch origins are not integers".to_string(),
-        ));
-    };
-    let mut selection = Selection {
-        patches: vec![],
-        origins: vec![],
-    };
-    for (patch, origin) in origins.chunks_exact(3).enumerate() {
-        let visible = leaf.bytes()[patch] == 1 || header.level == finest;
-        let cut =
-            slice.is_none_or(|(axis, index)| (0..PATCH as i32).contains(&(index - origin[axis])));
-        if visible && cut {
-            selection.patches.push(patch as u64);
-            selection.origins.push([origin[0], origin[1], origin[2]]);
-        }
-    }
-    Ok(selection)
-}
-
-/// Samples the field of the leaf cells, or the density of particles, on the pixels.
+/// Samples the field of the leaf cells, or the density of particles, on the pixels; in a projection with a weight, the mean.
 pub(crate) fn draw(
     snapshot: &Snapshot,
     field: &PlotField,
+    weight: Option<&PlotField>,
     options: &PlotOptions,
     view: &PlotView,
 ) -> Result<Raster> {
+    let pixels = view.pixels[0] * view.pixels[1];
+    let attributes = snapshot.attributes();
     let mut raster = Raster {
-        values: vec![f64::NAN; view.pixels[0] * view.pixels[1]],
+        values: vec![f64::NAN; pixels],
         outlines: BTreeSet::new(),
-        root_width: [0, 1].map(|i| {
-            let cells = snapshot.attributes().root_cells[view.plane[i]] as f64;
-            (view.right[i] - view.left[i]) / cells
+        weights: vec![0.0; if weight.is_some() { pixels } else { 0 }],
+        root_width: view.plane.map(|axis| {
+            let (low, high) = (attributes.domain_left_edge, attributes.domain_right_edge);
+            (high[axis] - low[axis]) / attributes.root_cells[axis] as f64
         }),
+        low: view.plane.map(|axis| attributes.domain_left_edge[axis]),
     };
-    let axis = options.axis.index();
-    let finest = options.max_level.unwrap_or(u8::MAX);
-    for header in snapshot.levels().filter(|header| header.level <= finest) {
-        let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
-        let selection = select(snapshot, header, finest, index.map(|index| (axis, index)))?;
-        let first = |origin: &[i32; 3]| (header.level, view.plane.map(|axis| origin[axis]));
-        raster.outlines.extend(selection.origins.iter().map(first));
-        if field.species().is_none() {
-            raster.cells(snapshot, field, header, options.kind, view, &selection)?;
-        }
-    }
     if let Some(species) = field.species() {
         if options.kind == PlotKind::Maximum {
             let text = "the density of particles has no maximum along the axis: draw a slice or a projection";
@@ -98,24 +62,29 @@ pub(crate) fn draw(
         }
         raster.values = particles::density(snapshot, species, view)?;
     }
+    let fields: Vec<&PlotField> = match field.species() {
+        None => [field].into_iter().chain(weight).collect(),
+        Some(_) => vec![],
+    };
+    match view.axis {
+        Some(axis) => raster.along_axis(snapshot, &fields, options, view, axis)?,
+        None if fields.is_empty() => {}
+        None => Rays::draw(&mut raster.values, snapshot, &fields, options, view)?,
+    }
+    for (value, weight) in raster.values.iter_mut().zip(&raster.weights) {
+        *value /= weight;
+    }
     Ok(raster)
 }
 
-/// Returns the values of the field on patches of a level.
-fn read(snapshot: &Snapshot, field: &PlotField, level: u8, patches: &[u64]) -> Result<Vec<f64>> {
-    let read = |array: &String| Ok(snapshot.read_selected(level, array, patches)?.into_f64());
-    let arrays: Vec<Vec<f64>> = field.arrays.iter().map(read).collect::<Result<_>>()?;
-    Ok(field.evaluate(level, arrays, patches.len() * PATCH.pow(3)))
-}
-
-/// Reduces a patch along the axis to a 2D array `[upwards][to the right]`.
+/// Reduces a patch along the axis to a 2D array `[upwards][to the right]`; `value` returns the value of a cell.
 fn flatten(
-    cells: &[f64],
+    value: impl Fn(usize) -> f64,
     axis: usize,
     kind: PlotKind,
     cut: Option<i32>,
     level: &LevelHeader,
-) -> [f64; PATCH * PATCH] {
+) -> PatchImage {
     // strides of x, y, z in `[z][y][x]`
     let strides = [1, PATCH, PATCH * PATCH];
     let [right, up] = match axis {
@@ -124,75 +93,136 @@ fn flatten(
         _ => [strides[0], strides[1]],
     };
     std::array::from_fn(|i| {
-        let line = |k: usize| cells[(i % PATCH) * right + (i / PATCH) * up + k * strides[axis]];
-        match (kind, cut) {
-            (PlotKind::Slice(_), cut) => line(cut.unwrap_or(0) as usize),
-            (PlotKind::Projection, _) => (0..PATCH).map(line).sum::<f64>() * level.cell_width[axis],
-            (PlotKind::Maximum, _) => (0..PATCH)
+        let line = |k: usize| value((i % PATCH) * right + (i / PATCH) * up + k * strides[axis]);
+        match kind {
+            PlotKind::Projection => (0..PATCH).map(line).sum::<f64>() * level.cell_width[axis],
+            PlotKind::Maximum => (0..PATCH)
                 .map(line)
                 .fold(f64::NEG_INFINITY, |a, b| if b > a { b } else { a }),
+            _ => line(cut.unwrap_or(0) as usize),
         }
     })
 }
 
-/// Returns pairs of pixel and cell for the `PATCH` cells from `first`, whose width in pixels is given.
-fn cover(first: i32, width: f64, pixels: usize) -> impl Iterator<Item = (usize, usize)> + Clone {
+/// Returns pairs of pixel and cell for the `PATCH` cells between two edges, given in pixels.
+fn cover([start, end]: [f64; 2], pixels: usize) -> impl Iterator<Item = (usize, usize)> {
     // a pixel belongs to the cell that contains its centre
-    let edge = move |cell: i32| {
-        (f64::from(cell) * width - 0.5)
-            .ceil()
-            .clamp(0.0, pixels as f64) as usize
-    };
-    let start = f64::from(first) * width;
+    let edge = |edge: f64| (edge - 0.5).ceil().clamp(0.0, pixels as f64) as usize;
+    let width = (end - start) / PATCH as f64;
     let cell = move |pixel: usize| (((pixel as f64 + 0.5 - start) / width) as usize).min(PATCH - 1);
-    (edge(first)..edge(first + PATCH as i32)).map(move |pixel| (pixel, cell(pixel)))
+    (edge(start)..edge(end)).map(move |pixel| (pixel, cell(pixel)))
 }
 
 impl Raster {
-    /// Draws the selected patches of a level.
-    fn cells(
+    /// Draws the patches of all levels in a picture along an axis.
+    fn along_axis(
         &mut self,
         snapshot: &Snapshot,
-        field: &PlotField,
-        header: &LevelHeader,
-        kind: PlotKind,
+        fields: &[&PlotField],
+        options: &PlotOptions,
         view: &PlotView,
-        selection: &Selection,
+        axis: usize,
     ) -> Result<()> {
-        let axis = view.axis;
-        let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
-        let Selection { patches, origins } = selection;
-        for (patches, origins) in patches
-            .chunks(PATCHES_PER_CHUNK)
-            .zip(origins.chunks(PATCHES_PER_CHUNK))
-        {
-            let values = read(snapshot, field, header.level, patches)?;
-            for (cells, origin) in values.chunks_exact(PATCH.pow(3)).zip(origins) {
-                let cut = index.map(|index| index - origin[axis]);
-                let image = flatten(cells, axis, kind, cut, header);
-                let first = view.plane.map(|axis| origin[axis]);
-                self.paint(view, header, first, &image, kind);
+        let finest = options.max_level.unwrap_or(u8::MAX);
+        for header in snapshot.levels().filter(|header| header.level <= finest) {
+            let index = view.at.map(|at| slice_index(snapshot, header, axis, at));
+            let selection = select(snapshot, header, finest, |origin| {
+                let cut = |index: i32| (0..PATCH as i32).contains(&(index - origin[axis]));
+                index.is_none_or(cut)
+                    && self.sees(view, header, view.plane.map(|axis| origin[axis]))
+            })?;
+            let first = |origin: &[i32; 3]| (header.level, view.plane.map(|axis| origin[axis]));
+            self.outlines.extend(selection.origins.iter().map(first));
+            if fields.is_empty() {
+                continue;
             }
+            for_each_chunk(snapshot, fields, header, &selection, |chunk| {
+                self.patches(chunk, options.kind, view, index.map(|index| (axis, index)));
+            })?;
         }
         Ok(())
     }
 
+    /// Returns the pixel at which cell `first` of a level begins along an axis of the picture, in an image of the domain.
+    fn start(&self, view: &PlotView, level: u8, first: i32, which: usize, shift: f64) -> f64 {
+        let scale = view.scale()[which];
+        let width = self.root_width[which] / f64::from(1u32 << level);
+        let offset = self.low[which] - view.left[which] + shift;
+        f64::from(first) * (width * scale) + offset * scale
+    }
+
+    /// Returns `true` if a patch that begins at cell `first` is in the picture.
+    fn sees(&self, view: &PlotView, level: &LevelHeader, first: [i32; 2]) -> bool {
+        (0..2).all(|i| {
+            view.shifts[i].iter().any(|&shift| {
+                let edge = |cell: i32| self.start(view, level.level, cell, i, shift);
+                edge(first[i] + PATCH as i32) > 0.0 && edge(first[i]) < view.pixels[i] as f64
+            })
+        })
+    }
+
+    /// Draws the patches of a chunk; `cut` is the axis and the index of the cells of a slice.
+    fn patches(
+        &mut self,
+        chunk: &Chunk,
+        kind: PlotKind,
+        view: &PlotView,
+        cut: Option<(usize, i32)>,
+    ) {
+        let axis = view.axis.unwrap_or(2);
+        for (patch, origin) in chunk.origins.iter().enumerate() {
+            let cut = cut.map(|(axis, index)| index - origin[axis]);
+            let first = view.plane.map(|axis| origin[axis]);
+            let cells = chunk.patch(0, patch);
+            if chunk.values.len() == 1 {
+                let image = flatten(|i| cells[i], axis, kind, cut, chunk.level);
+                self.paint(view, chunk.level, first, &image, kind);
+                continue;
+            }
+            let weights = chunk.patch(1, patch);
+            let image = flatten(|i| cells[i] * weights[i], axis, kind, cut, chunk.level);
+            self.paint(view, chunk.level, first, &image, kind);
+            let image = flatten(|i| weights[i], axis, kind, cut, chunk.level);
+            std::mem::swap(&mut self.values, &mut self.weights);
+            self.paint(view, chunk.level, first, &image, kind);
+            std::mem::swap(&mut self.values, &mut self.weights);
+        }
+    }
+
     /// Returns the outlines (x, y, width, height) in pixels from the lower left corner, coarse to fine.
     pub fn rectangles(&self, view: &PlotView) -> Vec<(i64, i64, i64, i64)> {
-        let scale = view.scale();
-        let rectangle = |&(level, first): &(u8, [i32; 2])| {
-            let cell = [0, 1].map(|i| self.root_width[i] * scale[i] / f64::from(1u32 << level));
-            let edge = |i: usize, cells: usize| {
-                (f64::from(first[i] + cells as i32) * cell[i] - 0.5).ceil() as i64
-            };
-            (
-                edge(0, 0),
-                edge(1, 0),
-                edge(0, PATCH) - edge(0, 0),
-                edge(1, PATCH) - edge(1, 0),
-            )
-        };
-        self.outlines.iter().map(rectangle).collect()
+        let mut found = vec![];
+        for &(level, first) in &self.outlines {
+            for &right in &view.shifts[0] {
+                for &up in &view.shifts[1] {
+                    let edge = |i: usize, cells: usize, shift: f64| {
+                        let cell = first[i] + cells as i32;
+                        (self.start(view, level, cell, i, shift) - 0.5).ceil() as i64
+                    };
+                    let (x, y) = (edge(0, 0, right), edge(1, 0, up));
+                    found.push((x, y, edge(0, PATCH, right) - x, edge(1, PATCH, up) - y));
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the width and height in pixels of the finest cells that each pixel shows.
+    pub fn cell_pixels(&self, view: &PlotView) -> Vec<[f32; 2]> {
+        let [columns, rows] = view.pixels;
+        let mut found = vec![[1.0; 2]; columns * rows];
+        // finer patches come last
+        for (x, y, width, height) in self.rectangles(view) {
+            let cell = [width, height].map(|side| side as f32 / PATCH as f32);
+            for row in y.max(0)..(y + height).min(rows as i64) {
+                let (first, last) = (x.max(0), (x + width).min(columns as i64));
+                let line = row as usize * columns;
+                if first < last {
+                    found[line + first as usize..line + last as usize].fill(cell);
+                }
+            }
+        }
+        found
     }
 
     /// Draws one reduced patch; in a projection or maximum, combines it with the pixels' values.
@@ -201,21 +231,25 @@ impl Raster {
         view: &PlotView,
         level: &LevelHeader,
         first: [i32; 2],
-        image: &[f64; PATCH * PATCH],
+        image: &PatchImage,
         kind: PlotKind,
     ) {
-        let scale = view.scale();
-        let width = [0, 1].map(|i| level.cell_width[view.plane[i]] * scale[i]);
-        let columns = cover(first[0], width[0], view.pixels[0]);
-        for (row, up) in cover(first[1], width[1], view.pixels[1]) {
+        let cover = |i: usize, shift: f64| {
+            let ends = [first[i], first[i] + PATCH as i32];
+            let edges = ends.map(|cell| self.start(view, level.level, cell, i, shift));
+            cover(edges, view.pixels[i])
+        };
+        let columns: Vec<_> = view.shifts[0].iter().flat_map(|&s| cover(0, s)).collect();
+        let rows: Vec<_> = view.shifts[1].iter().flat_map(|&s| cover(1, s)).collect();
+        for (row, up) in rows {
             let line = &mut self.values[row * view.pixels[0]..][..view.pixels[0]];
-            for (column, right) in columns.clone() {
+            for &(column, right) in &columns {
                 let (old, new) = (line[column], image[up * PATCH + right]);
                 line[column] = match kind {
                     _ if old.is_nan() => new,
-                    PlotKind::Slice(_) => new,
                     PlotKind::Projection => old + new,
                     PlotKind::Maximum => old.max(new),
+                    _ => new,
                 };
             }
         }
