@@ -250,7 +250,14 @@ impl Curve {
         // a line in an upper face belongs to the cells below it
         let within = |end: [f64; 3]| -> [f64; 3] {
             let last = |i: usize| high[i] - 1e-12 * (high[i] - low[i]);
-            std::array::from_fn(|i| end[i].min(last(i)))
+            let is_in_face = |i: usize| ends[0][i] == ends[1][i];
+            std::array::from_fn(|i| {
+                if is_in_face(i) {
+                    end[i].min(last(i))
+                } else {
+                    end[i]
+                }
+            })
         };
         let points = oblique::line(snapshot, &field, ends.map(within), options.max_level)?;
         let unit = code_units(snapshot).shown("length", options.units, distance);

@@ -125,6 +125,24 @@ pub(crate) fn readable(unit: &str) -> String {
     text.replace('*', " ")
 }
 
+/// Returns a formula with integer exponents as `^{2}`.
+fn raised_powers(formula: &str) -> String {
+    let mut text = String::new();
+    let plain = formula.replace("**", "^");
+    let mut letters = plain.chars().peekable();
+    while let Some(letter) = letters.next() {
+        text.push(letter);
+        if letter == '^' && letters.peek().is_some_and(char::is_ascii_digit) {
+            text.push('{');
+            while let Some(digit) = letters.next_if(char::is_ascii_digit) {
+                text.push(digit);
+            }
+            text.push('}');
+        }
+    }
+    text
+}
+
 /// Returns names and units of the arrays with one value per cell, on any level.
 fn cell_arrays(snapshot: &Snapshot) -> Vec<(String, String)> {
     let levels = snapshot.levels().map(|level| level.level);
@@ -350,7 +368,7 @@ impl PlotField {
     /// Returns the name for display, such as `Number density`.
     pub fn label(&self) -> String {
         if matches!(self.formula, FieldFormula::Text(_)) {
-            return self.name.clone();
+            return raised_powers(&self.name);
         }
         let name = match self.species() {
             Some(species) => {
@@ -459,7 +477,7 @@ fn square(arrays: &[&[f64]], i: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{candidates, readable};
+    use super::{candidates, raised_powers, readable};
 
     fn evaluate(name: &str, arrays: &[f64]) -> f64 {
         let known = [
@@ -496,6 +514,12 @@ mod tests {
         assert_eq!(evaluate("velocity_y", &[4.0, 2.0]), 2.0);
         assert_eq!(evaluate("fraction_dye", &[0.5, 2.0]), 0.25);
         assert_eq!(evaluate("level", &[]), 3.0);
+    }
+
+    #[test]
+    fn exponents_of_formulas_are_raised() {
+        assert_eq!(raised_powers("a^2*b**10"), "a^{2}*b^{10}");
+        assert_eq!(raised_powers("2^x + (y)^-1"), "2^x + (y)^-1");
     }
 
     #[test]

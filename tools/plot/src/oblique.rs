@@ -14,57 +14,97 @@ const BAND: usize = 16;
 /// Components of a direction of length 1 below this count as 0.
 const PARALLEL: f64 = 1e-13;
 
-/// A straight line, `start + t * direction`.
-#[derive(Clone, Copy)]
-pub(crate) struct Ray {
-    pub start: [f64; 3],
-    pub direction: [f64; 3],
+/// Parallel rays through patches of one level. Places are in cells from the corner of a patch.
+pub(crate) struct March {
+    /// Cells along each axis per unit of `t`; 0 for an axis across the rays.
+    slope: [f64; 3],
+    /// The inverse; infinite for an axis across the rays.
+    inverse: [f64; 3],
+    /// Change of a cell's place among the values of a patch from one cell to the next.
+    stride: [isize; 3],
 }
 
-impl Ray {
-    /// Calls `work` with the cells of a patch that the ray crosses within a range of `t`: the place of the cell, and where the ray enters
-    /// and leaves it.
-    pub fn cross(
-        &self,
-        corner: [f64; 3],
-        width: [f64; 3],
-        within: Range<f64>,
-        mut work: impl FnMut(usize, Range<f64>),
-    ) {
+impl March {
+    /// Creates rays in a direction.
+    pub fn new(direction: [f64; 3], width: [f64; 3]) -> Self {
+        let is_across = direction.map(|x| x.abs() < PARALLEL);
+        let slope: [f64; 3] = std::array::from_fn(|i| match is_across[i] {
+            true => 0.0,
+            false => direction[i] / width[i],
+        });
+        let strides = [1, PATCH as isize, (PATCH * PATCH) as isize];
+        Self {
+            slope,
+            inverse: slope.map(f64::recip),
+            stride: std::array::from_fn(|i| {
+                if slope[i] < 0.0 {
+                    -strides[i]
+                } else {
+                    strides[i]
+                }
+            }),
+        }
+    }
+
+    /// Returns the range of `t` in which the ray through `place` is in the patch, within a range.
+    fn range(&self, place: [f64; 3], within: &Range<f64>) -> Option<Range<f64>> {
         let side = PATCH as f64;
-        let (mut t, mut last) = (within.start, within.end);
-        let (mut place, mut slope) = ([0.0; 3], [0.0; 3]);
+        let (mut first, mut last) = (within.start, within.end);
         for i in 0..3 {
-            place[i] = (self.start[i] - corner[i]) / width[i];
-            slope[i] = self.direction[i] / width[i];
-            if self.direction[i].abs() < PARALLEL {
-                slope[i] = 0.0;
+            if self.slope[i] == 0.0 {
                 if !(0.0..side).contains(&place[i]) {
-                    return;
+                    return None;
                 }
                 continue;
             }
-            let ends = [-place[i] / slope[i], (side - place[i]) / slope[i]];
-            t = t.max(ends[0].min(ends[1]));
+            let ends = [
+                -place[i] * self.inverse[i],
+                (side - place[i]) * self.inverse[i],
+            ];
+            first = first.max(ends[0].min(ends[1]));
             last = last.min(ends[0].max(ends[1]));
         }
-        if t >= last {
+        (first < last).then_some(first..last)
+    }
+
+    /// Calls `work` with the cells of a patch that the ray through `place` crosses within a range of `t`: the place of the cell among the
+    /// values, and the range of `t` in it.
+    pub fn cross(
+        &self,
+        place: [f64; 3],
+        within: &Range<f64>,
+        mut work: impl FnMut(usize, Range<f64>),
+    ) {
+        let Some(Range {
+            start: mut t,
+            end: last,
+        }) = self.range(place, within)
+        else {
             return;
-        }
-        let mut cell = [0i32; 3];
+        };
+        let mut left = [0i32; 3];
         let mut next = [f64::INFINITY; 3];
+        let mut number = 0;
         for i in 0..3 {
-            let at = place[i] + t * slope[i];
+            let slope = self.slope[i];
             // a ray that enters through a face may be rounded to either side of it
-            let index =
-                (at + 1e-9 * slope[i].signum() * f64::from(u8::from(slope[i] != 0.0))).floor();
-            cell[i] = (index as i32).clamp(0, PATCH as i32 - 1);
-            if slope[i] != 0.0 {
-                let edge = f64::from(cell[i] + i32::from(slope[i] > 0.0));
-                next[i] = (edge - place[i]) / slope[i];
+            let near = if slope == 0.0 {
+                0.0
+            } else {
+                1e-9f64.copysign(slope)
+            };
+            // the cast saturates
+            let cell = ((place[i] + t * slope + near).max(0.0) as i32).min(PATCH as i32 - 1);
+            number += cell as isize * self.stride[i].abs();
+            if slope != 0.0 {
+                next[i] = (f64::from(cell + i32::from(slope > 0.0)) - place[i]) * self.inverse[i];
+                left[i] = if slope > 0.0 {
+                    PATCH as i32 - cell
+                } else {
+                    cell + 1
+                };
             }
         }
-        let strides = [1, PATCH, PATCH * PATCH];
         loop {
             let axis = if next[0] <= next[1] && next[0] <= next[2] {
                 0
@@ -72,16 +112,16 @@ impl Ray {
                 1 + usize::from(next[2] < next[1])
             };
             let end = next[axis].min(last);
-            let number = (0..3).map(|i| cell[i] as usize * strides[i]).sum();
             if end > t {
-                work(number, t..end);
+                work(number as usize, t..end);
                 t = end;
             }
-            cell[axis] += if slope[axis] > 0.0 { 1 } else { -1 };
-            if end >= last || !(0..PATCH as i32).contains(&cell[axis]) {
+            left[axis] -= 1;
+            if end >= last || left[axis] == 0 {
                 return;
             }
-            next[axis] += 1.0 / slope[axis].abs();
+            number += self.stride[axis];
+            next[axis] += self.inverse[axis].abs();
         }
     }
 }
@@ -174,40 +214,52 @@ impl Rays<'_> {
         let (corner, width) = (chunk.corner(patch), chunk.level.cell_width);
         let cells = chunk.patch(0, patch);
         let weights = chunk.values.get(1).map(|_| chunk.patch(1, patch));
+        let march = March::new(view.basis[2], width);
         let everywhere = f64::NEG_INFINITY..f64::INFINITY;
         let [columns, rows] = pixels;
         for row in rows {
+            let up = view.left[1] + (row as f64 + 0.5) / scale[1];
             for column in columns.clone() {
-                let at = [column, row].map(|pixel| pixel as f64 + 0.5);
-                let at = [0, 1].map(|i| view.left[i] + at[i] / scale[i]);
-                let start = view.point(at);
+                let right = view.left[0] + (column as f64 + 0.5) / scale[0];
+                let from = minus(view.point([right, up]), corner);
+                let place = [0, 1, 2].map(|i| from[i] / width[i]);
                 let Sums([sum, total]) = &mut sums[row % BAND * view.pixels[0] + column];
-                if view.at.is_some() {
-                    if let Some(cell) = cell_at(minus(start, corner), width) {
-                        *sum = cells[cell];
+                let mut add = |value: f64, weight: f64| {
+                    *sum = if sum.is_nan() { value } else { *sum + value };
+                    *total += weight;
+                };
+                let length = |range: Range<f64>| range.end - range.start;
+                match (self.kind, weights) {
+                    (PlotKind::Slice(_), _) => {
+                        if let Some(cell) = cell_at(place) {
+                            *sum = cells[cell];
+                        }
                     }
-                    continue;
+                    (PlotKind::Maximum, _) => march.cross(place, &everywhere, |cell, _| {
+                        *sum = sum.max(cells[cell]);
+                    }),
+                    (_, None) => {
+                        let (mut own, mut meets) = (0.0, false);
+                        march.cross(place, &everywhere, |cell, range| {
+                            own += cells[cell] * length(range);
+                            meets = true;
+                        });
+                        if meets {
+                            add(own, 1.0);
+                        }
+                    }
+                    (_, Some(weights)) => march.cross(place, &everywhere, |cell, range| {
+                        let weight = weights[cell] * length(range);
+                        add(cells[cell] * weight, weight);
+                    }),
                 }
-                let direction = view.basis[2];
-                let ray = Ray { start, direction };
-                ray.cross(corner, width, everywhere.clone(), |cell, range| {
-                    let (value, length) = (cells[cell], range.end - range.start);
-                    let weight = weights.map_or(1.0, |weights| weights[cell]);
-                    *sum = match self.kind {
-                        PlotKind::Maximum => sum.max(value),
-                        _ if sum.is_nan() => value * weight * length,
-                        _ => *sum + value * weight * length,
-                    };
-                    *total += weight * length;
-                });
             }
         }
     }
 }
 
-/// Returns the place of the cell of a patch that contains a point, given relative to the corner of the patch.
-fn cell_at(from: [f64; 3], width: [f64; 3]) -> Option<usize> {
-    let index = [0, 1, 2].map(|i| from[i] / width[i]);
+/// Returns the place of the cell of a patch that contains a point, given in cells from the corner of the patch.
+fn cell_at(index: [f64; 3]) -> Option<usize> {
     let inside = index.iter().all(|x| (0.0..PATCH as f64).contains(x));
     inside.then(|| (index[2] as usize * PATCH + index[1] as usize) * PATCH + index[0] as usize)
 }
@@ -221,31 +273,25 @@ pub(crate) fn line(
 ) -> Result<Vec<[f64; 2]>> {
     let along = minus(to, from);
     let length = dot(along, along).sqrt();
-    let ray = Ray {
-        start: from,
-        direction: along.map(|x| x / length),
-    };
-    let mut found = vec![];
+    let direction = along.map(|x| x / length);
     let low = snapshot.attributes().domain_left_edge;
+    let cross = |level: &LevelHeader, corner: [f64; 3], work: &mut dyn FnMut(usize, Range<f64>)| {
+        let place = std::array::from_fn(|i| (from[i] - corner[i]) / level.cell_width[i]);
+        March::new(direction, level.cell_width).cross(place, &(0.0..length), work);
+    };
     let wanted = |level: &LevelHeader, origin: [i32; 3]| {
         let corner = |i: usize| low[i] + f64::from(origin[i]) * level.cell_width[i];
         let mut meets = false;
-        let corner = std::array::from_fn(corner);
-        ray.cross(corner, level.cell_width, 0.0..length, |_, _| meets = true);
+        cross(level, std::array::from_fn(corner), &mut |_, _| meets = true);
         meets
     };
+    let mut found = vec![];
     for_each_leaf(snapshot, &[field], max_level, wanted, |chunk| {
         for patch in 0..chunk.origins.len() {
-            let corner = chunk.corner(patch);
             let cells = chunk.patch(0, patch);
-            ray.cross(
-                corner,
-                chunk.level.cell_width,
-                0.0..length,
-                |cell, range| {
-                    found.push([0.5 * (range.start + range.end), cells[cell]]);
-                },
-            );
+            cross(chunk.level, chunk.corner(patch), &mut |cell, range| {
+                found.push([0.5 * (range.start + range.end), cells[cell]]);
+            });
         }
     })?;
     found.sort_by(|a, b| a[0].total_cmp(&b[0]));

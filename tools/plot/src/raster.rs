@@ -48,7 +48,14 @@ pub(crate) fn draw(
     let mut raster = Raster {
         values: vec![f64::NAN; pixels],
         outlines: BTreeSet::new(),
-        weights: vec![0.0; if weight.is_some() { pixels } else { 0 }],
+        weights: vec![
+            f64::NAN;
+            if weight.is_some() && view.axis.is_some() {
+                pixels
+            } else {
+                0
+            }
+        ],
         root_width: view.plane.map(|axis| {
             let (low, high) = (attributes.domain_left_edge, attributes.domain_right_edge);
             (high[axis] - low[axis]) / attributes.root_cells[axis] as f64

@@ -5,6 +5,7 @@ mod bench;
 mod book;
 mod directories;
 mod limits;
+mod pictures;
 mod plan;
 mod programs;
 mod python;

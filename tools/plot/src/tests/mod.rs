@@ -1,20 +1,27 @@
 //! Tests of pictures against the formulas of the snapshots.
 
+mod curves;
+mod formulas;
 mod particles;
 mod sample;
+mod views;
 
 use crate::field::PlotField;
 use crate::raster::{self, Raster};
-use crate::view::PlotView;
-use crate::{Axis, COLOUR_MAPS, PlotError, PlotKind, PlotOptions, Scale, plot, rounded};
+use crate::texts::rounded;
+use crate::view::{PlotView, centre};
+use crate::{Axis, COLOUR_MAPS, PlotError, PlotKind, PlotOptions, Scale, plot};
 use nestar_snapshot::Snapshot;
 use sample::{Folder, Sample, blast, refined};
 
 /// Returns the view and pixels of a picture `width` pixels wide.
 fn pixels(snapshot: &Snapshot, options: &PlotOptions, width: usize) -> (PlotView, Raster) {
     let field = PlotField::new(snapshot, &options.field, &[]).unwrap();
-    let view = PlotView::new(snapshot, options, width).unwrap();
-    let raster = raster::draw(snapshot, &field, options, &view).unwrap();
+    let weight = options.weight.as_ref();
+    let weight = weight.map(|name| PlotField::weight(snapshot, name, &[]).unwrap());
+    let centre = centre(snapshot, &field, options).unwrap();
+    let view = PlotView::new(snapshot, options, centre, width).unwrap();
+    let raster = raster::draw(snapshot, &field, weight.as_ref(), options, &view).unwrap();
     (view, raster)
 }
 
@@ -306,8 +313,8 @@ fn a_long_domain_is_stretched_and_a_tall_one_narrowed() {
     }
     .write(&folder);
     let view = |axis: Axis| {
-        PlotView::new(&long, &options(axis, PlotKind::Slice(None)), 400)
-            .unwrap()
+        pixels(&long, &options(axis, PlotKind::Slice(None)), 400)
+            .0
             .pixels
     };
     assert_eq!(view(Axis::Z), [400, 100]);

@@ -103,14 +103,14 @@ impl Sample {
         values
     }
 
-    fn attributes(&self) -> Attributes {
+    fn attributes(&self, boundary: serde_json::Value) -> Attributes {
         Attributes {
             time: 0.05,
             step: 10,
             domain_left_edge: self.left,
             domain_right_edge: std::array::from_fn(|i| self.left[i] + f64::from(self.root[i])),
             root_cells: self.root.map(|n| 8 * n as u64),
-            boundary: json!("periodic"),
+            boundary,
             precision: StoredPrecision::Double,
             units: CgsUnits {
                 length_cgs: 1.0,
@@ -148,6 +148,20 @@ impl Sample {
 
     /// Writes the snapshot with particles.
     pub fn write_with(&self, folder: &Folder, species: &[Species]) -> Snapshot {
+        self.write_all(folder, species, json!("periodic"))
+    }
+
+    /// Writes the snapshot with boundary conditions by axis.
+    pub fn write_within(&self, folder: &Folder, boundary: serde_json::Value) -> Snapshot {
+        self.write_all(folder, &[], boundary)
+    }
+
+    fn write_all(
+        &self,
+        folder: &Folder,
+        species: &[Species],
+        boundary: serde_json::Value,
+    ) -> Snapshot {
         let mesh = self.mesh();
         let numbered = mesh.iter().enumerate();
         let levels: Vec<LevelPlan> = numbered
@@ -160,7 +174,7 @@ impl Sample {
             queue_bytes: 1 << 26,
             threads: WriterThreads::new(1).unwrap(),
         };
-        let mut plan = SnapshotPlan::new(&self.attributes(), &levels).unwrap();
+        let mut plan = SnapshotPlan::new(&self.attributes(boundary), &levels).unwrap();
         for kind in species {
             plan.add_particles(&kind.plan()).unwrap();
         }
