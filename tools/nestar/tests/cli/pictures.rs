@@ -48,7 +48,7 @@ fn every_kind_of_plot_of_a_run_has_its_titles_and_units() {
     let expected: [(&str, &[&str]); 11] = [
         (
             "--centre 100~pc,0,-0.1~kpc --zoom 300~pc",
-            &["Density, z = −0.1 kpc", "x [pc]", "Density [g/cm3]"],
+            &["Density, z = −100 pc", "x [pc]", "Density [g/cm3]"],
         ),
         (
             "--field pressure --centre max --zoom 4 --log",
@@ -86,7 +86,7 @@ fn every_kind_of_plot_of_a_run_has_its_titles_and_units() {
             ],
         ),
         (
-            "--line=-0.5,0,0 0.5~kpc,0,0 --field mach",
+            "--line -0.5,0,0 0.5~kpc,0,0 --field mach",
             &[
                 "Mach from (−0.5, 0, 0) to (0.5, 0, 0) kpc",
                 "Distance [kpc]",

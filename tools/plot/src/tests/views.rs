@@ -186,6 +186,36 @@ fn a_direction_along_an_axis_shows_the_picture_along_it() {
 }
 
 #[test]
+fn the_opposite_direction_shows_the_mirror_image() {
+    let folder = Folder::new();
+    let snapshot = sample(&folder);
+    for (axis, normal) in [
+        (Axis::X, [-1.0, 0.0, 0.0]),
+        (Axis::Y, [0.0, 1.0, 0.0]),
+        (Axis::Z, [0.0, 0.0, -1.0]),
+    ] {
+        for kind in [PlotKind::Slice(None), PlotKind::Projection] {
+            let along = options(axis, kind);
+            let behind = PlotOptions {
+                normal: Some(normal),
+                ..along.clone()
+            };
+            let (view, expected) = pixels(&snapshot, &along, 128);
+            let (_, found) = pixels(&snapshot, &behind, 128);
+            let columns = view.pixels[0];
+            for (i, value) in found.values.iter().enumerate() {
+                let mirrored = i / columns * columns + columns - 1 - i % columns;
+                let expected = expected.values[mirrored];
+                assert!(
+                    (value - expected).abs() < 1e-12 * expected,
+                    "{axis:?} {kind:?} {i}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_projection_in_any_direction_holds_all_mass() {
     let folder = Folder::new();
     let snapshot = refined(|_| vec![2.0]).write(&folder);
