@@ -1,11 +1,11 @@
 //! Arrows of a vector field over a picture.
 
-use crate::drawing::Drawing;
 use crate::error::{PlotError, Result};
-use crate::field::{PlotField, readable};
+use crate::field::PlotField;
 use crate::figure::FigureLayout;
 use crate::raster;
-use crate::texts::{rounded, spaced};
+use crate::shapes::Drawing;
+use crate::texts::{readable, rounded, spaced};
 use crate::view::{PlotView, dot};
 use crate::{CustomField, PlotKind, PlotOptions, code_units};
 use nestar_snapshot::Snapshot;

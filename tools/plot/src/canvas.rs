@@ -1,5 +1,6 @@
 //! Raster images with rectangles, lines and text.
 
+use crate::error::{PlotError, Result};
 use ab_glyph::{Font, FontRef, Glyph, GlyphId, PxScale, ScaleFont, point};
 
 /// An RGB colour.
@@ -33,6 +34,12 @@ pub(crate) struct Style<'a> {
     pub size: f32,
     /// Colour.
     pub colour: Rgb,
+}
+
+/// Returns the built-in font.
+pub(crate) fn font() -> Result<FontRef<'static>> {
+    FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
+        .map_err(|error| PlotError::Option(format!("the built-in font: {error}")))
 }
 
 /// Size of an exponent relative to its text.

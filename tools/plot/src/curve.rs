@@ -1,15 +1,16 @@
 //! Profiles, and values along lines.
 
 use crate::cells::{PATCH, for_each_leaf};
+use crate::centre::centre;
 use crate::colour::{Extent, check_range, widened};
-use crate::drawing::Drawing;
 use crate::error::{PlotError, Result};
-use crate::field::{PlotField, VOLUME, readable};
+use crate::field::{PlotField, VOLUME};
 use crate::figure::{FigureAxis, FigureLayout, Texts};
 use crate::oblique;
 use crate::region::{Region, length};
-use crate::texts::{labelled, lower, point, spaced, time_text, without_code};
-use crate::view::{centre, domain, outside};
+use crate::shapes::Drawing;
+use crate::texts::{labelled, lower, point, readable, spaced, time_text, without_code};
+use crate::view::{domain, outside};
 use crate::{Axis, CustomField, PlotKind, PlotOptions, ProfileAxis, Scale, code_units};
 use nestar_snapshot::Snapshot;
 use rayon::prelude::*;

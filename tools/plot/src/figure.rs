@@ -1,10 +1,10 @@
 //! Layout of the figure: frame, axes, colour bar, title, and dots of particles with their legend.
 
-use crate::canvas::{Anchor, Canvas, Rgb, Style, TextDirection, text_width};
+use crate::canvas::{Anchor, Canvas, Rgb, Style, TextDirection, font, text_width};
 use crate::colour::Palette;
-use crate::drawing::Drawing;
-use crate::error::{PlotError, Result};
+use crate::error::Result;
 use crate::raster::Raster;
+use crate::shapes::Drawing;
 use crate::ticks::{Tick, ticks};
 use crate::view::PlotView;
 use crate::{Scale, particles};
@@ -16,12 +16,6 @@ use std::collections::BTreeSet;
 pub(crate) const INK: Rgb = [35; 3];
 /// Opacity of outlines.
 const OUTLINE: f32 = 0.3;
-
-/// Returns the built-in font.
-pub(crate) fn font() -> Result<FontRef<'static>> {
-    FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT)
-        .map_err(|error| PlotError::Option(format!("the built-in font: {error}")))
-}
 
 /// An axis of a figure.
 pub(crate) struct FigureAxis {

@@ -2,11 +2,11 @@
 
 use crate::colour::Extent;
 use crate::curve::Curve;
-use crate::drawing::Drawing;
 use crate::error::{PlotError, Result};
 use crate::figure::FigureLayout;
 use crate::phase::Phase;
 use crate::picture::Picture;
+use crate::shapes::Drawing;
 use crate::{CustomField, Format, PlotKind, PlotOptions};
 use nestar_snapshot::Snapshot;
 use rayon::prelude::*;

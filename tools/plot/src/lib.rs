@@ -7,10 +7,10 @@
 mod arrows;
 mod canvas;
 mod cells;
+mod centre;
 mod colour;
 mod contour;
 mod curve;
-mod drawing;
 mod error;
 mod field;
 mod figure;
@@ -22,6 +22,7 @@ mod phase;
 mod picture;
 mod raster;
 mod region;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod texts;

@@ -1,15 +1,15 @@
 //! Phase diagrams: histograms of the mass, or another weight, over two fields.
 
 use crate::cells::{Chunk, PATCH, for_each_leaf};
+use crate::centre::centre;
 use crate::colour::{Extent, Palette, widened};
 use crate::curve::{BINS, bins, require_cells, scale};
-use crate::drawing::Drawing;
 use crate::error::{PlotError, Result};
-use crate::field::{PlotField, readable};
+use crate::field::PlotField;
 use crate::figure::{FigureAxis, FigureLayout, Texts};
 use crate::region::Region;
-use crate::texts::{labelled, lower, time_text};
-use crate::view::centre;
+use crate::shapes::Drawing;
+use crate::texts::{labelled, lower, readable, time_text};
 use crate::{CustomField, PlotOptions, Scale, code_units};
 use nestar_snapshot::Snapshot;
 use rayon::prelude::*;

@@ -1,16 +1,17 @@
 //! Pictures: slices, projections and maxima.
 
 use crate::arrows::Arrows;
+use crate::centre::centre;
 use crate::colour::{Extent, Palette};
 use crate::contour;
-use crate::drawing::Drawing;
 use crate::error::{PlotError, Result};
-use crate::field::{PlotField, readable};
+use crate::field::PlotField;
 use crate::figure::{FigureAxis, FigureLayout, Texts};
 use crate::particles::{self, PlottedSpecies};
 use crate::raster::{self, Raster};
-use crate::texts::{labelled, lower, rounded, spaced, time_text};
-use crate::view::{PlotView, centre};
+use crate::shapes::Drawing;
+use crate::texts::{labelled, lower, readable, rounded, spaced, time_text};
+use crate::view::PlotView;
 use crate::{Axis, CustomField, PlotKind, PlotOptions, code_units};
 use nestar_deck::ShownUnit;
 use nestar_snapshot::Snapshot;

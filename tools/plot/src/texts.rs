@@ -1,6 +1,5 @@
 //! Texts around pictures: numbers, units, times.
 
-use crate::field::readable;
 use crate::{PlotOptions, code_units};
 use nestar_deck::ShownUnit;
 use nestar_snapshot::Snapshot;
@@ -78,4 +77,70 @@ pub(crate) fn time_text(snapshot: &Snapshot, options: &PlotOptions) -> String {
 pub(crate) fn point(point: [f64; 3], factor: f64) -> String {
     let numbers = point.map(|x| rounded(x * factor));
     format!("({})", numbers.join(", "))
+}
+
+/// Converts a unit such as `mass/length**3` or `g/cm3` for display, with exponents as `^{3}`; empty for pure numbers.
+pub(crate) fn readable(unit: &str) -> String {
+    if unit == "1" {
+        return String::new();
+    }
+    let mut text = String::new();
+    let plain = unit.replace("**", "^");
+    let mut letters = plain.chars().peekable();
+    let mut before = ' ';
+    while let Some(letter) = letters.next() {
+        let is_power = letter == '^' || letter.is_ascii_digit() && before.is_ascii_alphabetic();
+        if is_power {
+            text += "^{";
+            text.extend((letter != '^').then_some(letter));
+            while let Some(digit) = letters.next_if(|c| c.is_ascii_digit() || *c == '-') {
+                text.push(if digit == '-' { '−' } else { digit });
+            }
+            text.push('}');
+        } else {
+            text.push(letter);
+        }
+        before = letter;
+    }
+    text.replace('*', " ")
+}
+
+/// Returns a formula with integer exponents as `^{2}`.
+pub(crate) fn raised_powers(formula: &str) -> String {
+    let mut text = String::new();
+    let plain = formula.replace("**", "^");
+    let mut letters = plain.chars().peekable();
+    while let Some(letter) = letters.next() {
+        text.push(letter);
+        if letter == '^' && letters.peek().is_some_and(char::is_ascii_digit) {
+            text.push('{');
+            while let Some(digit) = letters.next_if(char::is_ascii_digit) {
+                text.push(digit);
+            }
+            text.push('}');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{raised_powers, readable};
+
+    #[test]
+    fn exponents_of_formulas_are_raised() {
+        assert_eq!(raised_powers("a^2*b**10"), "a^{2}*b^{10}");
+        assert_eq!(raised_powers("2^x + (y)^-1"), "2^x + (y)^-1");
+    }
+
+    #[test]
+    fn units_are_made_readable() {
+        assert_eq!(readable("1"), "");
+        assert_eq!(readable("mass/length**3"), "mass/length^{3}");
+        assert_eq!(readable("cm**-3"), "cm^{−3}");
+        assert_eq!(readable("g/cm3"), "g/cm^{3}");
+        assert_eq!(readable("km2/s2"), "km^{2}/s^{2}");
+        assert_eq!(readable("1/cm3"), "1/cm^{3}");
+        assert_eq!(readable("mass/(length*time**2)"), "mass/(length time^{2})");
+    }
 }

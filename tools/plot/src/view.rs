@@ -1,10 +1,8 @@
 //! Region of space in a picture, and its pixels.
 
-use crate::cells::position_of_maximum;
 use crate::error::{PlotError, Result};
-use crate::field::PlotField;
 use crate::texts::{labelled, spaced, without_code};
-use crate::{Axis, Centre, PlotKind, PlotOptions, Zoom, code_units};
+use crate::{Axis, PlotKind, PlotOptions, Zoom, code_units};
 use nestar_deck::ShownUnit;
 use nestar_snapshot::{LevelHeader, Snapshot};
 use std::ops::Range;
@@ -70,26 +68,6 @@ pub(crate) fn outside(
         high[axis] * length.factor,
         spaced(&without_code(&length.name))
     ))
-}
-
-/// Returns the centre of the picture: by default the middle of the domain.
-pub(crate) fn centre(
-    snapshot: &Snapshot,
-    field: &PlotField,
-    options: &PlotOptions,
-) -> Result<[f64; 3]> {
-    let (low, high) = domain(snapshot);
-    match options.centre {
-        Centre::Middle => Ok(std::array::from_fn(|i| 0.5 * (low[i] + high[i]))),
-        Centre::Maximum => position_of_maximum(snapshot, field, options.max_level),
-        Centre::At(point) => {
-            let inside = |&i: &usize| (low[i]..=high[i]).contains(&point[i]);
-            match (0..3).find(|i| !inside(i)) {
-                None => Ok(point),
-                Some(axis) => Err(outside(snapshot, options, "--centre", axis)),
-            }
-        }
-    }
 }
 
 /// Returns the sides of a region by the zoom; these `extents` without a zoom.

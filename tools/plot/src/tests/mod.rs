@@ -6,10 +6,11 @@ mod particles;
 mod sample;
 mod views;
 
+use crate::centre::centre;
 use crate::field::PlotField;
 use crate::raster::{self, Raster};
 use crate::texts::rounded;
-use crate::view::{PlotView, centre};
+use crate::view::PlotView;
 use crate::{Axis, COLOUR_MAPS, PlotError, PlotKind, PlotOptions, Scale, plot};
 use nestar_snapshot::Snapshot;
 use sample::{Folder, Sample, blast, refined};

@@ -1,8 +1,7 @@
 //! Figures as lists of shapes, written as pixels or as SVG.
 
-use crate::canvas::{Anchor, Canvas, Rgb, Style, TextDirection};
+use crate::canvas::{Anchor, Canvas, Rgb, Style, TextDirection, font};
 use crate::error::{PlotError, Result};
-use crate::figure::font;
 use std::fmt::Write;
 
 /// A shape; later ones cover earlier ones.
