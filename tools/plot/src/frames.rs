@@ -4,7 +4,7 @@ use crate::colour::Extent;
 use crate::curve::Curve;
 use crate::error::{PlotError, Result};
 use crate::figure::FigureLayout;
-use crate::phase::Phase;
+use crate::phase::{Phase, Ranges};
 use crate::picture::Picture;
 use crate::shapes::Drawing;
 use crate::{CustomField, Format, PlotKind, PlotOptions};
@@ -29,18 +29,23 @@ pub(crate) struct Figure {
 }
 
 impl Subject {
+    /// Computes the contents of a panel; `ranges` are those of the axes of a phase diagram, if they are given.
     fn new(
         snapshot: &Snapshot,
         options: &PlotOptions,
         custom: &[CustomField],
         layout: &FigureLayout,
+        ranges: Option<Ranges>,
     ) -> Result<Self> {
         check(options)?;
         if let Some(curve) = Curve::new(snapshot, options, custom) {
             return Ok(Self::Curve(curve?));
         }
         match options.kind {
-            PlotKind::Phase => Ok(Self::Phase(Phase::new(snapshot, options, custom)?)),
+            PlotKind::Phase => {
+                let phase = Phase::new(snapshot, options, custom, ranges)?;
+                Ok(Self::Phase(phase))
+            }
             _ => {
                 let picture = Picture::new(snapshot, options, custom, layout)?;
                 Ok(Self::Picture(Box::new(picture)))
@@ -92,11 +97,12 @@ fn check(options: &PlotOptions) -> Result<()> {
 }
 
 impl Figure {
-    /// Computes the panels of a figure.
+    /// Computes the panels of a figure; `ranges` are those of the axes of a phase diagram, if they are given.
     pub fn new(
         snapshot: &Snapshot,
         panels: &[PlotOptions],
         custom: &[CustomField],
+        ranges: &[Option<Ranges>],
     ) -> Result<Self> {
         let width = panels.first().map_or(0, |options| options.width_px);
         if !(200..=8192).contains(&width) {
@@ -116,15 +122,22 @@ impl Figure {
             return Err(PlotError::Option(text));
         }
         let layout = FigureLayout::new(each as usize)?;
-        let panel = |options: &PlotOptions| {
+        let panel = |(number, options): (usize, &PlotOptions)| {
             let options = PlotOptions {
                 width_px: each,
                 ..options.clone()
             };
-            let subject = Subject::new(snapshot, &options, custom, &layout)?;
+            let subject = Subject::new(
+                snapshot,
+                &options,
+                custom,
+                &layout,
+                ranges.get(number).copied().flatten(),
+            )?;
             Ok((options, subject))
         };
-        let panels = panels.iter().map(panel).collect::<Result<_>>()?;
+        let panels = panels.iter().enumerate().map(panel);
+        let panels = panels.collect::<Result<_>>()?;
         Ok(Self { panels, columns })
     }
 
@@ -184,9 +197,10 @@ pub fn plot_frames(
     custom: &[CustomField],
     write: impl Fn(usize, Vec<u8>) -> Result<()> + Sync,
 ) -> Result<()> {
+    let ranges = common_ranges(snapshots, panels, custom)?;
     let kept_bytes = AtomicUsize::new(0);
     let first = |snapshot: &Snapshot| -> Result<(Vec<Extent>, Option<Figure>)> {
-        let figure = Figure::new(snapshot, panels, custom)?;
+        let figure = Figure::new(snapshot, panels, custom, &ranges)?;
         let bytes = figure.bytes();
         let kept = kept_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= KEPT_BYTES;
         Ok((figure.extents(), kept.then_some(figure)))
@@ -202,8 +216,29 @@ pub fn plot_frames(
     numbered.try_for_each(|(number, (snapshot, (_, figure)))| {
         let figure = match figure {
             Some(figure) => figure,
-            None => Figure::new(snapshot, panels, custom)?,
+            None => Figure::new(snapshot, panels, custom, &ranges)?,
         };
         write(number, figure.draw(snapshot, &extents)?)
     })
+}
+
+/// Returns the ranges of the axes of each panel that is a phase diagram, which contain the values of all snapshots.
+fn common_ranges(
+    snapshots: &[Snapshot],
+    panels: &[PlotOptions],
+    custom: &[CustomField],
+) -> Result<Vec<Option<Ranges>>> {
+    let join = |a: Ranges, b: Ranges| -> Ranges {
+        std::array::from_fn(|i| [a[i][0].min(b[i][0]), a[i][1].max(b[i][1])])
+    };
+    let common = |options: &PlotOptions| match options.kind {
+        PlotKind::Phase => {
+            let ranges = snapshots.par_iter();
+            let ranges = ranges.map(|snapshot| Phase::ranges(snapshot, options, custom));
+            let ranges = ranges.collect::<Result<Vec<Ranges>>>()?;
+            Ok(ranges.into_iter().reduce(join))
+        }
+        _ => Ok(None),
+    };
+    panels.iter().map(common).collect()
 }

@@ -71,7 +71,7 @@ pub fn plot_panels(
     panels: &[PlotOptions],
     custom: &[CustomField],
 ) -> Result<Vec<u8>> {
-    let figure = Figure::new(snapshot, panels, custom)?;
+    let figure = Figure::new(snapshot, panels, custom, &[])?;
     figure.draw(snapshot, &figure.extents())
 }
 

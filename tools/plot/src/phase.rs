@@ -22,19 +22,52 @@ pub(crate) struct Phase {
     fields: [PlotField; 2],
     weight: PlotField,
     /// Ranges of both fields (code units).
-    pub ranges: [[f64; 2]; 2],
+    pub ranges: Ranges,
     /// Sums of the weights, from the bottom row upwards; NaN in bins without cells.
     pub sums: Vec<f64>,
     /// Number of bins along each axis.
     pub count: usize,
 }
 
-/// Options of the ranges of an axis, for messages.
+/// Ranges of both axes (code units).
+pub(crate) type Ranges = [[f64; 2]; 2];
+
+/// Options of the scales of both axes, for messages.
 const LOG: [&str; 2] = ["--log-x", "--log-y"];
 
 impl Phase {
-    /// Computes a phase diagram.
-    pub fn new(snapshot: &Snapshot, options: &PlotOptions, custom: &[CustomField]) -> Result<Self> {
+    /// Computes a phase diagram with these ranges of the axes, or those of the values.
+    pub fn new(
+        snapshot: &Snapshot,
+        options: &PlotOptions,
+        custom: &[CustomField],
+        ranges: Option<Ranges>,
+    ) -> Result<Self> {
+        let (mut phase, region) = Self::empty(snapshot, options, custom)?;
+        phase.ranges = match ranges {
+            Some(ranges) => ranges,
+            None => phase.find_ranges(snapshot, options, &region)?,
+        };
+        phase.sums = phase.histogram(snapshot, options, &region)?;
+        Ok(phase)
+    }
+
+    /// Returns the ranges of the axes of a phase diagram.
+    pub fn ranges(
+        snapshot: &Snapshot,
+        options: &PlotOptions,
+        custom: &[CustomField],
+    ) -> Result<Ranges> {
+        let (phase, region) = Self::empty(snapshot, options, custom)?;
+        phase.find_ranges(snapshot, options, &region)
+    }
+
+    /// Returns a diagram without values, and its region.
+    fn empty(
+        snapshot: &Snapshot,
+        options: &PlotOptions,
+        custom: &[CustomField],
+    ) -> Result<(Self, Region)> {
         let field = |name: &str| PlotField::new(snapshot, name, custom);
         let fields = [field(&options.field)?, field(&options.across)?];
         fields.iter().try_for_each(require_cells)?;
@@ -42,16 +75,14 @@ impl Phase {
         let weight = PlotField::weight(snapshot, weight, custom)?;
         let centre = centre(snapshot, &fields[0], options)?;
         let region = Region::new(snapshot, options, centre, false)?;
-        let mut phase = Self {
+        let phase = Self {
             fields,
             weight,
             ranges: [[0.0; 2]; 2],
             sums: vec![],
             count: bins(options, BINS)?,
         };
-        phase.ranges = phase.find_ranges(snapshot, options, &region)?;
-        phase.sums = phase.histogram(snapshot, options, &region)?;
-        Ok(phase)
+        Ok((phase, region))
     }
 
     /// Returns the range of each field in the region.
@@ -60,7 +91,7 @@ impl Phase {
         snapshot: &Snapshot,
         options: &PlotOptions,
         region: &Region,
-    ) -> Result<[[f64; 2]; 2]> {
+    ) -> Result<Ranges> {
         let mut extents = [Extent::default(); 2];
         let [x, y] = &self.fields;
         let wanted = |level: &_, origin| region.may_meet(level, origin, PATCH);

@@ -113,6 +113,51 @@ fn every_kind_of_plot_of_a_run_has_its_titles_and_units() {
 }
 
 #[test]
+fn the_profile_and_the_line_of_a_linear_density_are_straight() {
+    let place = Place::with(BLAST);
+    let linear = [
+        "run",
+        "deck.toml",
+        "--set",
+        "initial.density='3 + 2*x'",
+        "--set",
+        "time.max_steps=1",
+    ];
+    place.nestar(&linear).has_status(0);
+    for kind in ["--profile x", "--line -0.5,0.2,0.1 0.5,0.2,0.1"] {
+        let options: Vec<&str> = kind.split(' ').collect();
+        let start = ["plot", "run/snapshots/000000.zarr", "-o", "a.svg"];
+        place.nestar(&[&start[..], &options].concat()).has_status(0);
+        let file = std::fs::read_to_string(place.0.join("a.svg")).expect("the file");
+        let path = file
+            .lines()
+            .find(|line| line.starts_with("<path"))
+            .expect("the curve");
+        let path = path
+            .split('"')
+            .rfind(|text| text.starts_with('M'))
+            .expect("its points");
+        let number = |text: &str| text.parse::<f64>().expect("a number");
+        let points = path[1..]
+            .split('L')
+            .map(|point| point.split_once(' ').expect("two numbers"));
+        let points: Vec<[f64; 2]> = points.map(|(x, y)| [number(x), number(y)]).collect();
+        let (first, last) = (points[0], points[points.len() - 1]);
+        assert!(
+            points.len() >= 16 && last[0] > first[0] + 500.0,
+            "{kind}: {points:?}"
+        );
+        // upwards, as the vertical axis of SVG is downwards
+        assert!(last[1] < first[1] - 300.0, "{kind}: {points:?}");
+        let slope = (last[1] - first[1]) / (last[0] - first[0]);
+        for [x, y] in points {
+            let expected = first[1] + slope * (x - first[0]);
+            assert!((y - expected).abs() < 0.03, "{kind}: {x} {y} {expected}");
+        }
+    }
+}
+
+#[test]
 fn wrong_options_of_plots_are_refused_by_name_in_one_line() {
     let place = Place::with(&format!("{BLAST}{UNITS}"));
     let run = ["run", "deck.toml", "--set", "time.max_steps=1"];

@@ -3,7 +3,9 @@
 use super::sample::{Folder, blast, refined};
 use crate::curve::Curve;
 use crate::phase::Phase;
-use crate::{Axis, Centre, PlotKind, PlotOptions, ProfileAxis, Scale, Zoom, plot};
+use crate::{
+    Axis, Centre, Format, PlotKind, PlotOptions, ProfileAxis, Scale, Zoom, plot, plot_frames,
+};
 
 fn of(field: &str, kind: PlotKind) -> PlotOptions {
     PlotOptions {
@@ -141,7 +143,7 @@ fn a_phase_diagram_holds_all_mass_where_it_is() {
             bins,
             ..of("density", PlotKind::Phase)
         };
-        let phase = Phase::new(&snapshot, &options, &[]).unwrap();
+        let phase = Phase::new(&snapshot, &options, &[], None).unwrap();
         let sum: f64 = phase.sums.iter().filter(|sum| sum.is_finite()).sum();
         assert!((sum / mass - 1.0).abs() < 1e-12, "{log:?} {sum} {mass}");
         assert_eq!(phase.count, bins.unwrap_or(128) as usize);
@@ -158,9 +160,38 @@ fn a_phase_diagram_holds_all_mass_where_it_is() {
         weight: Some("volume".into()),
         ..of("density", PlotKind::Phase)
     };
-    let sums = Phase::new(&snapshot, &part, &[]).unwrap().sums;
+    let sums = Phase::new(&snapshot, &part, &[], None).unwrap().sums;
     let volume: f64 = sums.iter().filter(|sum| sum.is_finite()).sum();
     assert!((volume - 8.0).abs() < 1e-12, "{volume}");
+}
+
+#[test]
+fn phase_diagrams_of_frames_have_the_same_axes() {
+    let folders = [Folder::new(), Folder::new()];
+    let snapshots = [
+        refined(|x| vec![2.0 + x[0]]).write(&folders[0]),
+        refined(|x| vec![3.0 + x[1]]).write(&folders[1]),
+    ];
+    let options = PlotOptions {
+        across: "density^2".into(),
+        format: Format::Svg,
+        ..of("density", PlotKind::Phase)
+    };
+    let labels = |bytes: &[u8]| {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        let lines = text.lines().filter(|line| line.starts_with("<text"));
+        lines.map(str::to_string).collect::<Vec<_>>()
+    };
+    let files = std::sync::Mutex::new(vec![vec![]; 2]);
+    let panels = [options.clone()];
+    plot_frames(&snapshots, &panels, &[], |number, bytes| {
+        files.lock().unwrap()[number] = labels(&bytes);
+        Ok(())
+    })
+    .unwrap();
+    let files = files.into_inner().unwrap();
+    assert_eq!(files[0], files[1]);
+    assert_ne!(files[0], labels(&plot(&snapshots[0], &options).unwrap()));
 }
 
 #[test]
