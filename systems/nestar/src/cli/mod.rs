@@ -104,7 +104,7 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Repeat the step of a patch in which a cell became unphysical, and print the cell after each pass
     Replay(replay::ReplayArgs),
-    /// Plot a field and particles of a snapshot to a PNG file
+    /// Plot fields and particles of snapshots to PNG or SVG files
     Plot(Box<plot::PlotArgs>),
     /// Measure the speed of this machine in cell updates per second
     Bench(bench::BenchArgs),

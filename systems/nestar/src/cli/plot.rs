@@ -145,7 +145,7 @@ struct OverlayArgs {
     /// Draw outlines of patches
     #[arg(long)]
     outlines: bool,
-    /// Draw contours: their number, or values in the unit of the plot ("1,2.5," or "3," for one value)
+    /// Draw contours: their number, or values in the unit of the plot ("1,2.5"; "3," for one value)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     contours: Option<String>,
     /// Draw arrows of a vector field, of the components NAME_x, NAME_y and NAME_z
