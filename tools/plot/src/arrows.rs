@@ -27,7 +27,7 @@ pub(crate) struct Arrows {
 }
 
 impl Arrows {
-    /// Samples the vector field `name`: its values in a slice, else means along the line of sight by mass if there is a density.
+    /// Samples the vector field `name` at the places of arrows.
     pub fn new(
         snapshot: &Snapshot,
         name: &str,
@@ -35,41 +35,14 @@ impl Arrows {
         custom: &[CustomField],
         view: &PlotView,
     ) -> Result<Self> {
-        let components = ["x", "y", "z"].map(|axis| {
-            PlotField::new(snapshot, &format!("{name}_{axis}"), custom)
-                .map_err(|error| PlotError::Option(format!("--arrows {name}: {error}")))
-        });
-        let [x, y, z] = components;
-        let components = [x?, y?, z?];
-        let units = components[0].units.clone();
         let across = (1000.0 / SPACING * 0.67).round();
         let up = (f64::from(across) * view.pixels[1] as f64 / view.pixels[0] as f64).round();
         let count = [across as usize, up.max(1.0) as usize];
         let coarse = view.with_pixels(count);
-        let is_slice = matches!(options.kind, PlotKind::Slice(_));
-        let options = PlotOptions {
-            kind: if is_slice {
-                options.kind
-            } else {
-                PlotKind::Projection
-            },
-            ..options.clone()
-        };
-        let density = PlotField::weight(snapshot, "density", custom);
-        let density = density.or_else(|_| PlotField::weight(snapshot, "volume", custom));
-        let weight = density.ok().filter(|_| !is_slice);
-        let mut values = vec![];
-        for component in &components {
-            let raster = raster::draw(snapshot, component, weight.as_ref(), &options, &coarse)?;
-            values.push(raster.values);
-        }
-        let vector = |i: usize| {
-            let vector = std::array::from_fn(|axis| values[axis][i]);
-            [dot(vector, view.basis[0]), dot(vector, view.basis[1])]
-        };
+        let (vectors, units) = vectors(snapshot, ["--arrows", name], options, custom, &coarse)?;
         Ok(Self {
             count,
-            vectors: (0..count[0] * count[1]).map(vector).collect(),
+            vectors,
             units,
         })
     }
@@ -108,6 +81,45 @@ impl Arrows {
         let text = rounded(longest * unit.factor) + &spaced(&readable(&unit.name));
         layout.remark(drawing, view.pixels, &format!("longest arrow {text}"));
     }
+}
+
+/// Returns the components to the right and upwards of a vector field in each pixel, and its unit: its values in a slice, else means along the
+/// line of sight, by mass if there is a density. `option` is the option that asks for it, and the name of the field.
+pub(crate) fn vectors(
+    snapshot: &Snapshot,
+    [option, name]: [&str; 2],
+    options: &PlotOptions,
+    custom: &[CustomField],
+    view: &PlotView,
+) -> Result<(Vec<[f64; 2]>, String)> {
+    let component = |axis: &str| {
+        let field = PlotField::new(snapshot, &format!("{name}_{axis}"), custom);
+        field.map_err(|error| PlotError::Option(format!("{option} {name}: {error}")))
+    };
+    let components = [component("x")?, component("y")?, component("z")?];
+    let is_slice = matches!(options.kind, PlotKind::Slice(_));
+    let options = PlotOptions {
+        kind: if is_slice {
+            options.kind
+        } else {
+            PlotKind::Projection
+        },
+        ..options.clone()
+    };
+    let density = PlotField::weight(snapshot, "density", custom);
+    let density = density.or_else(|_| PlotField::weight(snapshot, "volume", custom));
+    let weight = density.ok().filter(|_| !is_slice);
+    let mut values = vec![];
+    for component in &components {
+        let raster = raster::draw(snapshot, component, weight.as_ref(), &options, view)?;
+        values.push(raster.values);
+    }
+    let vector = |i: usize| {
+        let vector = std::array::from_fn(|axis| values[axis][i]);
+        [dot(vector, view.basis[0]), dot(vector, view.basis[1])]
+    };
+    let vectors = (0..view.pixels[0] * view.pixels[1]).map(vector).collect();
+    Ok((vectors, components[0].units.clone()))
 }
 
 /// Returns the shaft and the head of an arrow about its middle.

@@ -85,6 +85,7 @@ fn check(options: &PlotOptions) -> Result<()> {
         ("--normal", options.normal.is_some()),
         ("--contours", options.contours.is_some()),
         ("--arrows", options.arrows.is_some()),
+        ("--streamlines", options.streamlines.is_some()),
         ("--outlines", options.outlines),
         ("--particles", !options.particles.is_empty()),
     ];

@@ -1,5 +1,5 @@
 //! Plots of snapshots as PNG or SVG: slices, projections and maxima of any field or formula, along an axis or in any direction, with
-//! particles as dots, contours and arrows; profiles, lines and phase diagrams.
+//! particles as dots, contours, arrows and streamlines; profiles, lines and phase diagrams.
 //!
 //! Cells of the finest level are drawn at their size. Only the patches in the picture are read. Fonts and colour maps are
 //! built in, so a picture is the same on every machine.
@@ -23,6 +23,7 @@ mod picture;
 mod raster;
 mod region;
 mod shapes;
+mod streamlines;
 #[cfg(test)]
 mod tests;
 mod texts;

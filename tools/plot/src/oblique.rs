@@ -217,12 +217,15 @@ impl Rays<'_> {
         let march = March::new(view.basis[2], width);
         let everywhere = f64::NEG_INFINITY..f64::INFINITY;
         let [columns, rows] = pixels;
+        // places in cells from the corner, at the left edge of a row and from pixel to pixel
+        let step: [f64; 3] = std::array::from_fn(|i| view.basis[0][i] / scale[0] / width[i]);
         for row in rows {
             let up = view.left[1] + (row as f64 + 0.5) / scale[1];
+            let left = minus(view.point([view.left[0], up]), corner);
+            let left: [f64; 3] = std::array::from_fn(|i| left[i] / width[i]);
             for column in columns.clone() {
-                let right = view.left[0] + (column as f64 + 0.5) / scale[0];
-                let from = minus(view.point([right, up]), corner);
-                let place = [0, 1, 2].map(|i| from[i] / width[i]);
+                let right = column as f64 + 0.5;
+                let place = std::array::from_fn(|i| left[i] + right * step[i]);
                 let Sums([sum, total]) = &mut sums[row % BAND * view.pixels[0] + column];
                 let mut add = |value: f64, weight: f64| {
                     *sum = if sum.is_nan() { value } else { *sum + value };

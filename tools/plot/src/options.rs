@@ -198,6 +198,8 @@ pub struct PlotOptions {
     pub contours: Option<Contours>,
     /// Vector field of which arrows are drawn: `velocity` for `velocity_x`, `velocity_y` and `velocity_z`.
     pub arrows: Option<String>,
+    /// Vector field of which streamlines are drawn, like `arrows`.
+    pub streamlines: Option<String>,
     /// Linear or logarithmic colours.
     pub scale: Scale,
     /// Units of numbers in the picture, if the run has units.
@@ -242,6 +244,7 @@ impl Default for PlotOptions {
             log_axes: [false; 2],
             contours: None,
             arrows: None,
+            streamlines: None,
             format: Format::Png,
             scale: Scale::Linear,
             units: UnitSystem::default(),

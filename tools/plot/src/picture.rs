@@ -10,6 +10,7 @@ use crate::figure::{FigureAxis, FigureLayout, Texts};
 use crate::particles::{self, PlottedSpecies};
 use crate::raster::{self, Raster};
 use crate::shapes::Drawing;
+use crate::streamlines::Streamlines;
 use crate::texts::{labelled, lower, readable, rounded, spaced, time_text};
 use crate::view::PlotView;
 use crate::{Axis, CustomField, PlotKind, PlotOptions, code_units};
@@ -23,6 +24,7 @@ pub(crate) struct Picture {
     pub view: PlotView,
     pub raster: Raster,
     arrows: Option<Arrows>,
+    streamlines: Option<Streamlines>,
     species: Vec<(usize, String)>,
 }
 
@@ -69,12 +71,16 @@ impl Picture {
         let arrows = options.arrows.as_ref();
         let arrows = arrows.map(|name| Arrows::new(snapshot, name, options, custom, &view));
         let arrows = arrows.transpose()?;
+        let lines = options.streamlines.as_ref();
+        let lines = lines.map(|name| Streamlines::new(snapshot, name, options, custom, &view));
+        let streamlines = lines.transpose()?;
         Ok(Self {
             field,
             weight,
             view,
             raster,
             arrows,
+            streamlines,
             species,
         })
     }
@@ -129,6 +135,9 @@ impl Picture {
             for (colour, lines) in lines {
                 layout.over(&mut drawing, lines, colour);
             }
+        }
+        if let Some(streamlines) = &self.streamlines {
+            layout.over(&mut drawing, streamlines.lines(view), [255; 3]);
         }
         if let Some(arrows) = &self.arrows {
             arrows.draw(snapshot, options, &mut drawing, layout, view);

@@ -151,6 +151,9 @@ struct OverlayArgs {
     /// Draw arrows of a vector field, of the components NAME_x, NAME_y and NAME_z
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "velocity")]
     arrows: Option<String>,
+    /// Draw streamlines of a vector field in the plane of the picture
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "velocity")]
+    streamlines: Option<String>,
     /// Draw particles of these species as dots; `all` for all species
     #[arg(long, value_name = "SPECIES", value_delimiter = ',')]
     particles: Vec<String>,
@@ -289,6 +292,7 @@ impl PlotArgs {
             log_axes: [kind.log_x, kind.log_y],
             contours: self.overlay.contours()?,
             arrows: self.overlay.arrows.clone(),
+            streamlines: self.overlay.streamlines.clone(),
             scale: if colours.log {
                 Scale::Log
             } else {

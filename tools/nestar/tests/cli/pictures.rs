@@ -93,7 +93,7 @@ fn every_kind_of_plot_of_a_run_has_its_titles_and_units() {
             ],
         ),
         (
-            "--arrows --contours 3 --outlines",
+            "--arrows --streamlines --contours 3 --outlines",
             &["longest arrow", "km/s"],
         ),
     ];
@@ -208,8 +208,8 @@ fn wrong_options_of_plots_are_refused_by_name_in_one_line() {
         ),
         ("--contours 0", "--contours 0: must be 1 to 100"),
         (
-            "--arrows magnetic",
-            "--arrows magnetic: there is no field \"magnetic_x\"",
+            "--streamlines magnetic",
+            "--streamlines magnetic: there is no field \"magnetic_x\"",
         ),
         ("-o a.jpg", "--output: a.jpg: must end in .png or .svg"),
         ("--frames 1", "--frames: \"1\": write all, or FIRST..LAST"),

@@ -209,6 +209,11 @@ fn contours_and_arrows_are_drawn_over_the_picture() {
     assert_eq!(different(&contours(Contours::Values(vec![1e9]))), 0);
     assert!(different(&contours(Contours::Count(4))) > count);
     assert!(different(&arrows("velocity")) > 500);
+    let streamlines = PlotOptions {
+        streamlines: Some("velocity".into()),
+        ..plain.clone()
+    };
+    assert!(different(&streamlines) > 2000);
     for (options, words) in [
         (
             contours(Contours::Count(0)),
