@@ -1,7 +1,7 @@
 //! Reading of the cells that a picture shows, a number of patches at a time.
 
 use crate::error::{PlotError, Result};
-use crate::field::PlotField;
+use crate::field::{CellPlaces, PlotField};
 use nestar_snapshot::{LEAF, LevelHeader, ORIGIN, PATCH_SIZE, Snapshot, Values};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -120,9 +120,15 @@ pub(crate) fn for_each_chunk(
             let mut values = vec![0.0; patches.len() * CELLS];
             let parts = values.par_chunks_mut(PATCHES_PER_PART * CELLS);
             parts.enumerate().for_each(|(part, out)| {
-                let first = part * PATCHES_PER_PART * CELLS;
-                let own = places.iter().map(|&place| &arrays[place][first..]);
-                field.evaluate(level.level, &own.collect::<Vec<_>>(), out);
+                let first = part * PATCHES_PER_PART;
+                let own = places.iter().map(|&place| &arrays[place][first * CELLS..]);
+                let cells = CellPlaces {
+                    level: level.level,
+                    low: snapshot.attributes().domain_left_edge,
+                    width: level.cell_width,
+                    origins: &origins[first..],
+                };
+                field.evaluate(cells, &own.collect::<Vec<_>>(), out);
             });
             values
         };

@@ -267,7 +267,7 @@ pub(crate) fn check_range(min: f64, max: f64, scale: Scale) -> Result<()> {
         Scale::Log => ", and both must be positive for a logarithmic scale",
         Scale::Linear => "",
     };
-    let text = format!("colours from {min} to {max}: min must be less than max{positive}");
+    let text = format!("values from {min:?} to {max:?}: min must be less than max{positive}");
     Err(PlotError::Option(text))
 }
 

@@ -4,7 +4,7 @@ use crate::error::{PlotError, Result, nearest};
 use crate::particles::{self, PlottedSpecies};
 use crate::texts::raised_powers;
 use nestar_deck::{Deck, Formula, formula_units};
-use nestar_snapshot::Snapshot;
+use nestar_snapshot::{PATCH_SIZE, Snapshot};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -33,6 +33,8 @@ enum FieldFormula {
     Level,
     /// 1 everywhere.
     One,
+    /// The coordinate of the cell's centre along an axis.
+    Coordinate(usize),
     /// An array divided by the density: a velocity or a mass fraction.
     Specific,
     /// Magnitude of momentum divided by density.
@@ -83,6 +85,30 @@ pub(crate) struct PlotField {
 
 /// Name of the weight that is 1 everywhere.
 pub(crate) const VOLUME: &str = "volume";
+/// Cells in which a field is computed, patch by patch, `[z][y][x]`.
+#[derive(Clone, Copy)]
+pub(crate) struct CellPlaces<'a> {
+    /// Refinement level.
+    pub level: u8,
+    /// Lower corner of the domain.
+    pub low: [f64; 3],
+    /// Width of a cell.
+    pub width: [f64; 3],
+    /// First cell of each patch.
+    pub origins: &'a [[i32; 3]],
+}
+
+impl CellPlaces<'_> {
+    /// Returns the coordinate of the centre of a cell along an axis.
+    fn coordinate(&self, axis: usize, cell: usize) -> f64 {
+        let side = PATCH_SIZE as usize;
+        let (patch, inside) = (cell / side.pow(3), cell % side.pow(3));
+        let index = inside / side.pow(axis as u32) % side;
+        let first = f64::from(self.origins[patch][axis]);
+        self.low[axis] + (first + index as f64 + 0.5) * self.width[axis]
+    }
+}
+
 /// Names of the momentum components.
 const MOMENTUM: [&str; 3] = ["momentum_x", "momentum_y", "momentum_z"];
 /// Names of the velocity components.
@@ -142,6 +168,9 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField>
         found.add(name, unit, FieldFormula::Array, &[name]);
     }
     found.add("level", "1", FieldFormula::Level, &[]);
+    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        found.add(name, "length", FieldFormula::Coordinate(axis), &[]);
+    }
     let density = has("density");
     for (array, _) in arrays.iter().filter(|_| density) {
         if let Some(name) = array.strip_prefix("scalar_") {
@@ -365,13 +394,14 @@ impl PlotField {
     }
 
     /// Computes the field in the cells of `out` from the values of its arrays.
-    pub fn evaluate(&self, level: u8, arrays: &[&[f64]], out: &mut [f64]) {
+    pub fn evaluate(&self, cells: CellPlaces, arrays: &[&[f64]], out: &mut [f64]) {
         let at = |array: usize, cell: usize| arrays[array][cell];
         match &self.formula {
             FieldFormula::Array => out.copy_from_slice(&arrays[0][..out.len()]),
             FieldFormula::Particles { .. } => {}
-            FieldFormula::Level => out.fill(f64::from(level)),
+            FieldFormula::Level => out.fill(f64::from(cells.level)),
             FieldFormula::One => out.fill(1.0),
+            FieldFormula::Coordinate(axis) => each(out, |i| cells.coordinate(*axis, i)),
             FieldFormula::Specific => each(out, |i| at(0, i) / at(1, i)),
             FieldFormula::Speed => each(out, |i| square(&arrays[1..4], i).sqrt() / at(0, i)),
             FieldFormula::Gas(gas) => each(out, |i| self.gas(*gas, arrays, i)),
@@ -385,7 +415,7 @@ impl PlotField {
                     *out = value(&state);
                 }
             }
-            FieldFormula::Text(text) => text.evaluate(level, arrays, out),
+            FieldFormula::Text(text) => text.evaluate(cells, arrays, out),
         }
     }
 
@@ -407,11 +437,11 @@ impl PlotField {
 
 impl TextFormula {
     /// Computes the formula in the cells of `out`.
-    fn evaluate(&self, level: u8, arrays: &[&[f64]], out: &mut [f64]) {
+    fn evaluate(&self, cells: CellPlaces, arrays: &[&[f64]], out: &mut [f64]) {
         let part = |(part, places): (&PlotField, &Vec<usize>)| {
             let own: Vec<&[f64]> = places.iter().map(|&place| arrays[place]).collect();
             let mut values = vec![0.0; out.len()];
-            part.evaluate(level, &own, &mut values);
+            part.evaluate(cells, &own, &mut values);
             values
         };
         let parts: Vec<Vec<f64>> = self.parts.iter().zip(&self.places).map(part).collect();
@@ -434,7 +464,7 @@ fn square(arrays: &[&[f64]], i: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::candidates;
+    use super::{CellPlaces, candidates};
 
     fn evaluate(name: &str, arrays: &[f64]) -> f64 {
         let known = [
@@ -454,7 +484,13 @@ mod tests {
             .find(|field| field.name == name);
         let values: Vec<&[f64]> = arrays.chunks(1).collect();
         let mut out = [0.0];
-        field.expect("a field").evaluate(3, &values, &mut out);
+        let cells = CellPlaces {
+            level: 3,
+            low: [10.0; 3],
+            width: [1.0, 2.0, 4.0],
+            origins: &[[8, 16, 24]],
+        };
+        field.expect("a field").evaluate(cells, &values, &mut out);
         out[0]
     }
 
@@ -471,5 +507,7 @@ mod tests {
         assert_eq!(evaluate("velocity_y", &[4.0, 2.0]), 2.0);
         assert_eq!(evaluate("fraction_dye", &[0.5, 2.0]), 0.25);
         assert_eq!(evaluate("level", &[]), 3.0);
+        assert_eq!(evaluate("x", &[]), 18.5);
+        assert_eq!(evaluate("z", &[]), 108.0);
     }
 }

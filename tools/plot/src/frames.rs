@@ -78,8 +78,19 @@ impl Subject {
 
 /// Refuses options that another kind of plot has.
 fn check(options: &PlotOptions) -> Result<()> {
+    let has_bins = matches!(options.kind, PlotKind::Profile(_) | PlotKind::Phase);
+    let refuse = |text: &str| Err(PlotError::Option(text.to_string()));
+    if options.bins.is_some() && !has_bins {
+        return refuse("--bins: needs --profile or --phase");
+    }
+    if options.weight.is_some() && matches!(options.kind, PlotKind::Line(_)) {
+        return refuse("--weight: needs --projection, --profile or --phase");
+    }
     if options.kind.is_picture() {
-        return Ok(());
+        return match options.log_axes {
+            [false, false] => Ok(()),
+            _ => refuse("--log-x: needs --profile, --line or --phase"),
+        };
     }
     let given = [
         ("--normal", options.normal.is_some()),

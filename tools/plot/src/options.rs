@@ -169,7 +169,7 @@ pub struct PlotOptions {
     /// Name of an array of the snapshot or of a derived field.
     ///
     /// Derived fields are `velocity_x` (`_y`, `_z`), `speed`, `pressure`, `temperature` (pressure/density), `sound_speed`,
-    /// `mach`, `entropy` (pressure/density^gamma), `level`, and `fraction_NAME`, the mass fraction of an array `scalar_NAME`.
+    /// `mach`, `entropy` (pressure/density^gamma), `level`, the coordinates `x`, `y` and `z`, and `fraction_NAME`, the mass fraction of an array `scalar_NAME`.
     /// `particles/NAME` is the mass density of a particle species, or its number density if no particle has mass; it has a
     /// slice and a projection, but no maximum.
     ///

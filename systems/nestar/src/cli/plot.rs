@@ -24,7 +24,7 @@ pub struct PlotArgs {
     #[command(flatten)]
     snapshot: SnapshotArgs,
     /// Field: an array of the snapshot, a derived field (`nestar list fields`), fraction_NAME for the mass fraction of scalar_NAME,
-    /// particles/NAME for the density of a species (surface density with --projection), or a formula of fields ("density*temperature").
+    /// particles/NAME for the density of a species (surface density with --projection), or a formula of fields and x, y, z ("density*temperature").
     /// Give it again for more panels in the same picture
     #[arg(long, short, default_value = "density")]
     field: Vec<String>,

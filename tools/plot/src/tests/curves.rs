@@ -213,6 +213,27 @@ fn senseless_profiles_lines_and_diagrams_are_refused_in_one_line() {
     };
     for (options, words) in [
         (
+            PlotOptions {
+                bins: Some(5),
+                ..PlotOptions::default()
+            },
+            "--bins: needs --profile or --phase",
+        ),
+        (
+            PlotOptions {
+                log_axes: [true, false],
+                ..PlotOptions::default()
+            },
+            "--log-x: needs --profile, --line or --phase",
+        ),
+        (
+            PlotOptions {
+                weight: Some("volume".into()),
+                ..line([0.0, 0.5, 5.5], [0.5, 0.5, 5.5])
+            },
+            "--weight: needs --projection",
+        ),
+        (
             line([0.0, 0.5, 5.5], [0.0, 0.5, 5.5]),
             "--line: both points are the same",
         ),

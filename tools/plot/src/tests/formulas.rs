@@ -40,6 +40,24 @@ fn a_formula_is_computed_in_each_cell() {
 }
 
 #[test]
+fn coordinates_are_those_of_the_centres_of_cells() {
+    let folder = Folder::new();
+    let snapshot = refined(|x| vec![x[0] + 10.0 * x[1] + 100.0 * x[2]]).write(&folder);
+    for axis in [Axis::X, Axis::Y, Axis::Z] {
+        let difference = PlotOptions {
+            field: "abs(density - x - 10*y - 100*z)".into(),
+            ..options(axis, PlotKind::Maximum)
+        };
+        let (_, raster) = pixels(&snapshot, &difference, 64);
+        assert!(raster.values.iter().all(|&value| value < 1e-12));
+    }
+    assert_eq!(
+        PlotField::new(&snapshot, "x^2", &[]).unwrap().units,
+        "length**2"
+    );
+}
+
+#[test]
 fn formulas_have_units_where_their_fields_have_them() {
     let folder = Folder::new();
     let snapshot = blast().write(&folder);
