@@ -316,6 +316,7 @@ mod tests {
                 pressure: 0.0,
             }],
             scalars: vec![vec![0.0]; 2],
+            ..PrimitiveColumns::default()
         };
         state.fill(&mut columns);
         let mut found = [0.0; 6];

@@ -3,7 +3,7 @@
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::quantities::needs_units;
 use crate::fields::{GAS_COMPONENTS, GasModel, PressureFormula};
-use nestar_deck::{Deck, DeckError, Formula, deck};
+use nestar_deck::{CELL_VARIABLES, Deck, DeckError, Formula, deck};
 use std::collections::BTreeMap;
 
 /// Gas state by formulas of x, y, z and t: the table `[initial]`.
@@ -41,6 +41,12 @@ pub struct StateConfig {
 /// Variables of the formulas.
 pub(super) const VARIABLES: [&str; 5] = ["x", "y", "z", "t", "r"];
 
+/// Variables of the formulas of an initial state, which is evaluated cell by cell.
+const IN_CELLS: [&str; 9] = {
+    let ([x, y, z, t, r], [level, i, j, k]) = (VARIABLES, CELL_VARIABLES);
+    [x, y, z, t, r, level, i, j, k]
+};
+
 /// Compiled formulas of a gas state.
 pub struct StateFormulas {
     samples: usize,
@@ -54,16 +60,16 @@ pub struct StateFormulas {
 }
 
 impl StateFormulas {
-    /// Reads and compiles the table `path` of the deck.
+    /// Reads and compiles the table `path` of the deck, for cells of an initial state.
     ///
     /// # Errors
     /// A formula is missing or invalid; a scalar is not declared.
     pub fn from_deck(deck: &mut Deck, path: &str, model: &GasModel) -> Result<Self, DeckError> {
         let config: StateConfig = deck.table(path)?;
-        Self::compile(deck, path, model, &config)
+        Self::with_variables(deck, path, model, &config, &IN_CELLS)
     }
 
-    /// Compiles the formulas of `config`, read from the table `path`.
+    /// Compiles the formulas of `config`, read from the table `path`, for points.
     ///
     /// # Errors
     /// A formula is invalid; a scalar is not declared.
@@ -73,6 +79,16 @@ impl StateFormulas {
         model: &GasModel,
         config: &StateConfig,
     ) -> Result<Self, DeckError> {
+        Self::with_variables(deck, path, model, config, &VARIABLES)
+    }
+
+    fn with_variables(
+        deck: &Deck,
+        path: &str,
+        model: &GasModel,
+        config: &StateConfig,
+        variables: &[&str],
+    ) -> Result<Self, DeckError> {
         let names = &model.scalars;
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         for name in config.scalars.keys() {
@@ -81,7 +97,7 @@ impl StateFormulas {
             }
         }
         let formula =
-            |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
+            |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, variables);
         let scalar = |(name, initial): (&String, &f64)| {
             let otherwise = (*initial != 0.0).then(|| format!("{initial:?}"));
             let text = config.scalars.get(name).or(otherwise.as_ref());
@@ -90,7 +106,7 @@ impl StateFormulas {
         };
         let scalars = names.iter().zip(&model.initial).map(scalar);
         let given = (0..names.len()).filter(|&n| config.scalars.contains_key(&names[n]));
-        let [density, pressure] = amounts(deck, path, model, config)?;
+        let [density, pressure] = amounts(deck, path, model, config, variables)?;
         let converted = config
             .temperature_k
             .is_some()
@@ -111,11 +127,11 @@ impl StateFormulas {
         })
     }
 
-    /// Evaluates the state at a point and time.
+    /// Evaluates the state at a point and time; random numbers, which only cells have, are NaN.
     #[must_use]
     pub fn at(&self, x: [f64; 3], t: f64) -> Primitive {
         let mut w: [f64; GAS_COMPONENTS] =
-            std::array::from_fn(|c| self.gas[c].eval(&arguments(x, t)));
+            std::array::from_fn(|c| self.gas[c].eval(&at_point(x, t)));
         if let Some(pressure) = &self.pressure {
             let fractions = (0..self.scalars.len()).map(|n| self.scalar_at(n, x, t));
             let given: Vec<f64> = [w[0], w[4]].into_iter().chain(fractions).collect();
@@ -133,7 +149,7 @@ impl StateFormulas {
     pub fn scalar_at(&self, n: usize, x: [f64; 3], t: f64) -> f64 {
         self.scalars[n]
             .as_ref()
-            .map_or(0.0, |f| f.eval(&arguments(x, t)))
+            .map_or(0.0, |f| f.eval(&at_point(x, t)))
     }
 }
 
@@ -173,9 +189,10 @@ fn amounts(
     path: &str,
     model: &GasModel,
     config: &StateConfig,
+    variables: &[&str],
 ) -> Result<[Formula; 2], DeckError> {
     let physical = model.physical;
-    let amount = |plain, other, per| Amount::of(deck, path, [plain, other], per);
+    let amount = |plain, other, per| Amount::of(deck, path, [plain, other], per, variables);
     let number = ("number_density_cm3", &config.number_density_cm3);
     let factor = physical.map(|p| 1.0 / p.number_density);
     let density = amount(("density", &config.density), number, factor)?;
@@ -187,7 +204,7 @@ fn amounts(
         (Some(_), None) => format!("({})*({})", density.text(), pressure.text()),
         (None, _) => pressure.text(),
     };
-    let compile = |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, &VARIABLES);
+    let compile = |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, variables);
     Ok([
         compile(density.key, &density.text())?,
         compile(pressure.key, &text)?,
@@ -222,6 +239,7 @@ impl<'a> Amount<'a> {
         path: &str,
         [plain, other]: [Said<'a>; 2],
         factor: Option<f64>,
+        variables: &[&str],
     ) -> Result<Self, DeckError> {
         let own = |key: &str| format!("{path}.{key}");
         let (key, said, factor) = match (plain.1, other.1) {
@@ -235,7 +253,7 @@ impl<'a> Amount<'a> {
             (None, None) => return Err(missing(deck, path, [plain.0, other.0])),
         };
         // by itself, so that an error has its column
-        deck.formula(&own(key), said, &VARIABLES)?;
+        deck.formula(&own(key), said, variables)?;
         Ok(Self { key, said, factor })
     }
 
@@ -254,6 +272,31 @@ pub(super) fn arguments(x: [f64; 3], t: f64) -> [f64; 5] {
     [x[0], x[1], x[2], t, r]
 }
 
+/// Values of the variables of cells at a point.
+fn at_point(x: [f64; 3], t: f64) -> [f64; IN_CELLS.len()] {
+    let mut values = [f64::NAN; IN_CELLS.len()];
+    values[..VARIABLES.len()].copy_from_slice(&arguments(x, t));
+    values
+}
+
+impl StateFormulas {
+    /// Returns the level and the index of the cells that contain the points; 0 if no formula depends on them.
+    fn cells(&self, columns: &PrimitiveColumns) -> [Vec<f64>; 4] {
+        let mut formulas = self.gas.iter().chain(self.scalars.iter().flatten());
+        let n = columns.len();
+        if !formulas.any(Formula::uses_cell) {
+            return std::array::from_fn(|_| vec![0.0; n]);
+        }
+        let along = |axis: usize| (0..n).map(|n| f64::from(columns.cell(n)[axis])).collect();
+        [
+            vec![columns.level as f64; n],
+            along(0),
+            along(1),
+            along(2),
+        ]
+    }
+}
+
 impl InitialState for StateFormulas {
     fn fill(&self, columns: &mut PrimitiveColumns) {
         let n = columns.len();
@@ -262,7 +305,8 @@ impl InitialState for StateFormulas {
             .map(|i| arguments(columns.point(i), 0.0)[4])
             .collect();
         let [x, y, z] = &columns.points;
-        let arguments: [&[f64]; 5] = [x, y, z, &time, &radius];
+        let [level, i, j, k] = &self.cells(columns);
+        let arguments: [&[f64]; IN_CELLS.len()] = [x, y, z, &time, &radius, level, i, j, k];
         let mut column = vec![0.0; n];
         for (c, formula) in self.gas.iter().enumerate() {
             formula.eval_many(&arguments, &mut column);

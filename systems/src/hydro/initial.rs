@@ -58,6 +58,10 @@ pub(super) fn is_physical<R: Real>(w: &[R; 5]) -> bool {
 pub struct PrimitiveColumns {
     /// Level of the cells that contain the points.
     pub level: usize,
+    /// Index on the level of the first cell along x, y, z; the cells are a layer of a patch, x fastest.
+    pub first_cell: [i32; 3],
+    /// Number of consecutive points that are in the same cell.
+    pub samples: usize,
     /// Coordinates x, y, z of the points.
     pub points: [Vec<f64>; 3],
     /// States at the points.
@@ -90,6 +94,14 @@ impl PrimitiveColumns {
             |values: &[f64], n: usize| values[n].to_bits() == values[n - before].to_bits();
         range.clone().all(is_same)
             && (self.scalars.iter()).all(|values| range.clone().all(|n| scalar_is_same(values, n)))
+    }
+
+    /// Returns the index on the level of the cell that contains point `n`.
+    #[must_use]
+    pub fn cell(&self, n: usize) -> [i32; 3] {
+        let cell = n / self.samples.max(1);
+        let [i, j, k] = self.first_cell;
+        [i + (cell % PATCH) as i32, j + (cell / PATCH) as i32, k]
     }
 
     /// Returns point `n`.
@@ -410,6 +422,8 @@ fn check(columns: &PrimitiveColumns, n: usize) -> Result<(), String> {
 /// Coordinates of the samples in the cells of a patch, by axis.
 struct SamplePoints {
     level: usize,
+    /// Index of the first cell of the patch on the level.
+    origin: [i32; 3],
     /// Centres of the cells.
     centres: [[f64; PATCH]; 3],
     /// Positions of the samples of a cell relative to its centre.
@@ -427,6 +441,7 @@ impl SamplePoints {
         let centres = |axis: usize| std::array::from_fn(|n| block.centre([n; 3])[axis]);
         Self {
             level: block.level as usize,
+            origin: block.origin,
             centres: [0, 1, 2].map(centres),
             offsets: [0, 1, 2].map(offsets),
         }
@@ -435,6 +450,7 @@ impl SamplePoints {
     /// Returns the samples of a layer, cell by cell, with undefined states and the given scalars.
     fn in_layer(&self, layer: usize, scalars: &[f64]) -> PrimitiveColumns {
         let total = LAYER * self.offsets[0].len();
+        let [i, j, k] = self.origin;
         let along = |axis: usize| {
             let mut points = Vec::with_capacity(total);
             for cell in 0..LAYER {
@@ -450,6 +466,8 @@ impl SamplePoints {
         };
         PrimitiveColumns {
             level: self.level,
+            first_cell: [i, j, k + layer as i32],
+            samples: self.offsets[0].len(),
             points: [0, 1, 2].map(along),
             states: vec![nothing; total],
             scalars: scalars.iter().map(|&value| vec![value; total]).collect(),

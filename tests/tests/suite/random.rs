@@ -1,6 +1,7 @@
 //! Counter-based random numbers, type-dependent functions and tables from files in a plugin: bitwise equal on ranks and devices.
 
 use super::device_runs::places;
+use nestar::deck::{CELL_VARIABLES, Formula};
 use nestar::device_runtime::random::Stream;
 use nestar::prelude::*;
 use nestar_tests::State;
@@ -109,4 +110,92 @@ fn counter_based_random_kicks_are_identical_on_ranks_and_devices() {
     }
     let [normal, uniform] = [Deviate::Normal, Deviate::Uniform].map(|d| run(&[HALF], 1, d));
     assert!(normal.difference(&uniform).is_some());
+}
+
+/// Random numbers in all variables of an initial state, with several samples in each cell of three levels.
+const NOISE: &str = r#"
+scenario = "formula"
+[initial]
+samples    = 2
+density    = "1 + 0.5*random(1)"
+pressure   = "exp(0.1*gaussian(2))"
+velocity_x = "random(3) - 0.5"
+scalars    = { dye = "random(1)" }
+[domain]
+cells = [24, 16, 8]
+right_edge = [3.0, 2.0, 1.0]
+[time]
+end = 1.0
+[mesh]
+max_level = 2
+refine = [{ criterion = "sphere", centre = [1.1, 0.7, 0.4], radius = 0.3 }]
+[hydro]
+scalars = ["dye"]
+"#;
+
+fn noise(settings: &[&str], size: usize) -> State {
+    let build = |ranks| Simulation::with_ranks(deck(NOISE, settings), ranks);
+    joined(on_ranks_of(size, build, |stepper| stepper.state()))
+}
+
+#[test]
+fn random_initial_states_are_identical_on_ranks_and_devices() {
+    for precision in ["run.precision=double", "run.precision=single"] {
+        let alone = noise(&[precision], 1);
+        for (device, size) in places(&[2, 3], &[1, 2]) {
+            let other = noise(&[precision, device], size);
+            let difference = alone.difference(&other);
+            assert_eq!(difference, None, "{precision}, {device}, {size} ranks");
+        }
+    }
+}
+
+#[test]
+fn random_initial_states_follow_from_seed_level_and_index() {
+    let formula = Formula::parse("random(1)", &CELL_VARIABLES).expect("a formula");
+    for (precision, tolerance) in [("run.precision=double", 1e-14), ("run.precision=single", 1e-6)] {
+        let state = noise(&[precision], 1);
+        let (mut cells, mut sum) = ([0; 3], 0.0);
+        state.each_leaf_cell(|level, centre, _, u| {
+            let width = 0.125 / f64::from(1 << level);
+            let [i, j, k] = centre.map(|x| (x / width).floor());
+            let wanted = formula.eval(&[level as f64, i, j, k]);
+            assert!((u[0] / (1.0 + 0.5 * wanted) - 1.0).abs() < tolerance, "{centre:?}");
+            assert!((u[5] / u[0] / wanted - 1.0).abs() < 2.0 * tolerance, "{centre:?}");
+            cells[level] += 1;
+            sum += wanted;
+        });
+        assert!(cells.iter().all(|&count| count > 1000), "{cells:?}");
+        let count = f64::from(cells.iter().sum::<i32>());
+        assert!((sum / count - 0.5).abs() < 5.0 / (12.0 * count).sqrt());
+    }
+}
+
+#[test]
+fn random_numbers_are_refused_where_no_cell_is() {
+    for (setting, key) in [
+        ("sources.heating=\"random(1)\"", "sources.heating"),
+        ("external.potential=\"random(1)\"", "external.potential"),
+        (
+            "mesh.refine=[{criterion=\"threshold\", field=\"random(1)\", threshold=1}]",
+            "mesh.refine",
+        ),
+        ("time.end=\"random(1)\"", "time.end"),
+        (
+            "inflow.x_lower={density=\"random(1)\", pressure=\"1\"}",
+            "inflow.x_lower.density",
+        ),
+    ] {
+        let boundary = "domain.boundary={x=[\"inflow\", \"outflow\"]}";
+        let settings = match key.starts_with("inflow") {
+            true => vec![setting, boundary],
+            false => vec![setting],
+        };
+        let made = std::panic::catch_unwind(|| Simulation::new(deck(NOISE, &settings)));
+        let why = match made {
+            Ok(made) => made.err().expect(key).to_string(),
+            Err(panic) => panic.downcast_ref::<String>().expect(key).clone(),
+        };
+        assert!(why.contains("[initial]") && why.contains(key), "{why}");
+    }
 }

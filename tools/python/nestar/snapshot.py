@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from . import fields, lazy, pictures, rays, statistics
+from . import exports, fields, lazy, pictures, rays, statistics
 from .errors import Error, unknown
 from .fields import CELLS, PATCH, Field
 from .store import Array, Store
@@ -112,6 +112,8 @@ class Snapshot:
     profile = statistics.profile
     pdf = statistics.pdf
     ray = rays.ray
+    export = exports.export
+    export_particles = exports.export_particles
 
     def __init__(self, path: str | os.PathLike[str], units: str = "astronomical") -> None:
         self.store = Store(path)

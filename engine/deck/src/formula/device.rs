@@ -123,6 +123,8 @@ fn function(op: Op) -> Option<&'static Item> {
         Op::Tanh => program::tanh::ITEM,
         Op::Erf => program::erf::ITEM,
         Op::Power => program::pow::ITEM,
+        Op::Random => program::random::ITEM,
+        Op::Gaussian => program::gaussian::ITEM,
         _ => return None,
     })
 }

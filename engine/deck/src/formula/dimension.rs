@@ -75,6 +75,7 @@ fn applied(op: Op, terms: &[Term]) -> Result<Dimension, String> {
         }
         (Op::Sqrt, _) => Ok(first.scaled(0.5)),
         (Op::Negate | Op::Abs | Op::Floor | Op::Ceil, _) => Ok(first),
+        (Op::Random | Op::Gaussian, _) => Ok(Dimension::NONE),
         (Op::Sign | Op::Step | Op::Not | Op::And | Op::Or, _) => Ok(Dimension::NONE),
         (_, [a, b]) => common(*a, *b, "compares").map(|_| Dimension::NONE),
         (_, [a]) => pure(*a, "takes a function of"),

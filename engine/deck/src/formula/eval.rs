@@ -137,6 +137,16 @@ impl<const N: usize> ValueStack<N> {
         }
     }
 
+    /// Runs a function of a seed, a level and the index of a cell.
+    fn of_cell(&mut self, function: impl Fn(f64, f64, f64, f64, f64) -> f64) {
+        self.top -= 4;
+        let (below, above) = self.lanes.split_at_mut(self.top);
+        for (n, seed) in below[self.top - 1].iter_mut().enumerate() {
+            let [level, i, j, k] = [0, 1, 2, 3].map(|argument| above[argument][n]);
+            *seed = function(*seed, level, i, j, k);
+        }
+    }
+
     /// Runs an operation that takes arguments.
     fn run(&mut self, op: Op) {
         match op {
@@ -191,6 +201,8 @@ impl<const N: usize> ValueStack<N> {
             Op::Erf => self.one(program::erf),
             Op::Atan2 => self.two(program::angle),
             Op::Power => self.two(program::pow),
+            Op::Random => self.of_cell(program::random),
+            Op::Gaussian => self.of_cell(program::gaussian),
             _ => {}
         }
     }

@@ -18,6 +18,10 @@
 //! [`FUNCTIONS`]. Arithmetic is IEEE double precision. Undefined values (`sqrt(-1)`, `ln(-1)`, `0/0`) are NaN. Only
 //! comparisons, logic, `step` and `if` remove a NaN; `min` and `max` propagate it.
 //!
+//! `random(seed)` and `gaussian(seed)` are functions of a seed, an integer from 0 to 2^32 - 1, and of the cell in which the formula
+//! is evaluated: its level and its index there. They are the same on any ranks and devices. They are errors in a formula without
+//! [`CELL_VARIABLES`].
+//!
 //! An integer exponent from -16 to 16 means repeated multiplication, so that `x^2` is exactly `x*x`.
 
 mod curve;
@@ -34,7 +38,7 @@ pub(crate) use dimension::{NamedTerm, dimension_of, dimension_of_key};
 use eval::apply;
 use parse::Tree;
 use program::DEPTH;
-pub use program::{FUNCTIONS, FormulaProgram, Op};
+pub use program::{CELL_VARIABLES, FUNCTIONS, FormulaProgram, Op};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -122,6 +126,12 @@ impl Formula {
     pub fn uses(&self, name: &str) -> bool {
         let index = self.variables.iter().position(|variable| variable == name);
         index.is_some_and(|index| self.program.ops.contains(&Op::Variable(index as u16)))
+    }
+
+    /// Returns `true` if the value depends on the level or the index of the cell.
+    #[must_use]
+    pub fn uses_cell(&self) -> bool {
+        CELL_VARIABLES.iter().any(|name| self.uses(name))
     }
 
     /// Returns a remark in brackets about the ranges of its tabulated functions; empty if none is bounded.

@@ -5,7 +5,8 @@
 
 use super::FormulaError;
 use super::curve::Curves;
-use super::program::{Call, FUNCTIONS, Op, call, constant};
+use super::program::{CELL_VARIABLES, Call, FUNCTIONS, Op, call, constant};
+use super::simplify;
 use crate::error::nearest;
 use crate::units::is_word;
 use std::ops::Range;
@@ -340,7 +341,9 @@ impl<'a> Parser<'a> {
             return Err(FormulaError::new(self.text, span, message));
         }
         let constants = self.constants.iter().map(|(name, _)| name.as_str());
-        let known = self.variables.iter().copied().chain(constants);
+        let variables = self.variables.iter().copied();
+        let variables = variables.filter(|name| !CELL_VARIABLES.contains(name));
+        let known = variables.chain(constants);
         let known = known.chain(["pi", "e"]);
         let hint = match nearest(name, known.clone()) {
             Some(name) => format!("did you mean `{name}`?"),
@@ -385,12 +388,46 @@ impl<'a> Parser<'a> {
                 let join = |left, right| Tree::Apply(op, vec![left, right]);
                 return Ok(arguments.into_iter().fold(first, join));
             }
+            Call::OfCell(op) if found == 1 => return self.of_cell(op, arguments.remove(0), name, span),
+            Call::OfCell(_) => "1 argument, the seed".to_string(),
             Call::Fixed(op) if op.arity() == 1 => "1 argument".to_string(),
             Call::Fixed(op) => format!("{} arguments", op.arity()),
             Call::Fold(_) => "2 or more arguments".to_string(),
         };
         let message = format!("`{name}` takes {takes}, found {found}");
         Err(FormulaError::new(self.text, span, message))
+    }
+
+    /// Builds the call of a random function of the cell.
+    fn of_cell(
+        &self,
+        op: Op,
+        seed: Tree,
+        name: &str,
+        span: Range<usize>,
+    ) -> Result<Tree, FormulaError> {
+        let error = |message: String| Err(FormulaError::new(self.text, span.clone(), message));
+        let seed = simplify(&seed, self.curves);
+        let is_seed = |x: f64| x == x.trunc() && (0.0..=f64::from(u32::MAX)).contains(&x);
+        if !matches!(seed, Tree::Number(x) if is_seed(x)) {
+            return error(format!(
+                "the seed of `{name}` must be an integer from 0 to {}, without variables",
+                u32::MAX
+            ));
+        }
+        let index = |name: &str| self.variables.iter().position(|own| *own == name);
+        let cell = CELL_VARIABLES.map(|name| index(name).and_then(|n| u16::try_from(n).ok()));
+        let mut arguments = vec![seed];
+        for variable in cell {
+            let Some(variable) = variable else {
+                return error(format!(
+                    "`{name}` is a random number of a cell, and this formula is not evaluated cell by cell; it is known in \
+                     [initial]"
+                ));
+            };
+            arguments.push(Tree::Variable(variable));
+        }
+        Ok(Tree::Apply(op, arguments))
     }
 
     /// Parses the arguments of a call and their brackets.

@@ -7,6 +7,7 @@
 use super::curve::Curve;
 use super::{Formula, FormulaError};
 pub(super) use math::{atan, cos, cosh, erf, exp, ln, log10, pow, sin, sinh, tan, tanh};
+use nestar_device::random::{normals, philox, uniforms};
 use nestar_device::{Lane, Real, device, math};
 use std::sync::Arc;
 
@@ -66,6 +67,10 @@ pub enum Op {
     Or,
     /// Takes a condition, the value if it is true and the value if it is false.
     Select,
+    /// Takes a seed and the [`CELL_VARIABLES`].
+    Random,
+    /// Takes a seed and the [`CELL_VARIABLES`].
+    Gaussian,
 }
 
 impl Op {
@@ -81,9 +86,14 @@ impl Op {
             Add | Subtract | Multiply | Divide | Modulo | Power | Atan2 | Min | Max => 2,
             Less | LessEqual | Greater | GreaterEqual | Equal | NotEqual | And | Or => 2,
             Select => 3,
+            Random | Gaussian => 1 + CELL_VARIABLES.len(),
         }
     }
 }
+
+/// Variables that describe a cell: its level and its index along x, y and z on this level. Random numbers are functions of them.
+/// A formula that is evaluated in cells has them among its variables; no text can name them.
+pub const CELL_VARIABLES: [&str; 4] = ["cell level", "cell x", "cell y", "cell z"];
 
 /// Maximum depth of the stack.
 pub(super) const DEPTH: usize = 32;
@@ -108,6 +118,8 @@ pub(super) enum Call {
     Fixed(Op),
     /// Two or more arguments, combined in pairs from the left.
     Fold(Op),
+    /// A seed, followed by the cell, which the text does not name.
+    OfCell(Op),
 }
 
 /// Name of each function, with its arguments and meaning.
@@ -140,6 +152,14 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("cosh", "cosh(a): hyperbolic cosine"),
     ("tanh", "tanh(a): hyperbolic tangent"),
     ("erf", "erf(a): error function"),
+    (
+        "random",
+        "random(seed): in [initial], a number between 0 and 1 for each cell, uniform",
+    ),
+    (
+        "gaussian",
+        "gaussian(seed): in [initial], a normal deviate for each cell, mean 0, variance 1",
+    ),
 ];
 
 /// Returns the call of the function `name`.
@@ -147,6 +167,8 @@ pub(super) fn call(name: &str) -> Option<Call> {
     let op = match name {
         "min" => return Some(Call::Fold(Op::Min)),
         "max" => return Some(Call::Fold(Op::Max)),
+        "random" => return Some(Call::OfCell(Op::Random)),
+        "gaussian" => return Some(Call::OfCell(Op::Gaussian)),
         "if" => Op::Select,
         "abs" => Op::Abs,
         "sign" => Op::Sign,
@@ -298,6 +320,37 @@ pub(super) fn least<R: Real>(a: R, b: R) -> R {
 #[device]
 pub(super) fn greatest<R: Real>(a: R, b: R) -> R {
     if a > b || a.is_nan() { a } else { b }
+}
+
+/// Returns a block of random words of a cell, by Philox 4x32-10 with the index of the cell in the counter, and the seed and the level
+/// in the key.
+#[device]
+fn words_of_cell<R: Real>(seed: R, cell: &[R; 4], n: u32) -> [u32; 4] {
+    let level = cell[0].to_i32() as u32;
+    // no stream of a run has this step
+    philox(
+        [
+            cell[1].to_i32() as u32,
+            cell[2].to_i32() as u32,
+            cell[3].to_i32() as u32,
+            0xffff_ffffu32,
+        ],
+        [seed.to_f64() as u32, level << 8 | n],
+    )
+}
+
+/// Returns a number between 0 and 1, uniform, which depends only on the seed and the cell.
+#[device]
+pub(super) fn random<R: Real>(seed: R, level: R, i: R, j: R, k: R) -> R {
+    let [number, _] = uniforms::<R>(words_of_cell::<R>(seed, &[level, i, j, k], 0));
+    number
+}
+
+/// Returns a normal deviate, which depends only on the seed and the cell and is independent of [`random`].
+#[device]
+pub(super) fn gaussian<R: Real>(seed: R, level: R, i: R, j: R, k: R) -> R {
+    let [number, _] = normals::<R>(words_of_cell::<R>(seed, &[level, i, j, k], 1));
+    number
 }
 
 /// Returns `asin a = atan2(a, sqrt((1 - a)(1 + a)))`; NaN outside [-1, 1].

@@ -1,6 +1,6 @@
 //! Formulas as device code, compiled by g++, have the bits of the stack machine.
 
-use nestar_deck::{Deck, Formula};
+use nestar_deck::{CELL_VARIABLES, Deck, Formula};
 use nestar_device::program;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -129,6 +129,12 @@ impl Random {
     }
 }
 
+/// C++ function that makes the level or an index of a cell, as [`arguments`] does.
+const CELL: &str = "#include <algorithm>
+#include <cmath>
+static double cell(double x) { return std::abs(x) < 1e6 ? std::floor(std::abs(x)) : 3.0; }
+";
+
 /// C++ program that reads points and writes the values of all formulas.
 const MAIN: &str = r#"
 #include <cstdio>
@@ -156,11 +162,16 @@ fn source(formulas: &[Formula]) -> String {
         .collect();
     let items: Vec<_> = functions.iter().flat_map(|f| f.items.clone()).collect();
     let mut text = program(&items);
+    text.push_str(CELL);
     for (n, function) in functions.iter().enumerate() {
         text.push_str(&function.text);
+        let cell = match formulas[n].uses_cell() {
+            true => ", std::min(cell(z), 30.0), cell(x), cell(y), cell(100 * z)",
+            false => "",
+        };
         let _ = writeln!(
             text,
-            "static __attribute__((noinline)) double call_{n}(double x, double y, double z) {{\n  return formula_{n}(x, y, z);\n}}"
+            "static __attribute__((noinline)) double call_{n}(double x, double y, double z) {{\n  return formula_{n}(x, y, z{cell});\n}}"
         );
     }
     let names: Vec<String> = (0..functions.len()).map(|n| format!("call_{n}")).collect();
@@ -244,6 +255,21 @@ halo = {{ {positive}, integral = true, below = \"core\", above = \"kepler\" }}"
     texts.map(formula).to_vec()
 }
 
+/// Returns a formula with random numbers of cells; its other variables are those of the others.
+fn of_cells() -> Formula {
+    let variables = [&VARIABLES[..], &CELL_VARIABLES].concat();
+    let text = "x + random(4294967295) - gaussian(1)";
+    Formula::parse(text, &variables).expect(text)
+}
+
+/// Returns the values of the variables of a formula: the point, then the level and index of a cell made from it.
+fn arguments(formula: &Formula, point: &[f64; 3]) -> Vec<f64> {
+    let cell = |x: f64| if x.abs() < 1e6 { x.abs().floor() } else { 3.0 };
+    let [x, y, z] = *point;
+    let all = [x, y, z, cell(z).min(30.0), cell(x), cell(y), cell(100.0 * z)];
+    all[..formula.variables().len()].to_vec()
+}
+
 #[test]
 fn device_text_has_the_bits_of_the_stack_machine() {
     if Command::new("g++").arg("--version").output().is_err() {
@@ -260,6 +286,7 @@ fn device_text_has_the_bits_of_the_stack_machine() {
         .map(|text| Formula::parse(text, &VARIABLES).expect(text))
         .collect();
     formulas.extend(by_numbers());
+    formulas.push(of_cells());
     let points: Vec<[f64; 3]> = (0..3000)
         .map(|_| std::array::from_fn(|_| random.number()))
         .collect();
@@ -271,7 +298,7 @@ fn device_text_has_the_bits_of_the_stack_machine() {
     let mut numbers = 0;
     for (formula, values) in formulas.iter().zip(values.chunks(points.len())) {
         for (point, found) in points.iter().zip(values) {
-            let wanted = formula.eval(point);
+            let wanted = formula.eval(&arguments(formula, point));
             numbers += usize::from(!wanted.is_nan());
             assert!(
                 found.to_bits() == wanted.to_bits() || (found.is_nan() && wanted.is_nan()),

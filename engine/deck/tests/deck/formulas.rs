@@ -1,6 +1,6 @@
 //! Formulas: precedence, functions, errors, and evaluation of many points.
 
-use nestar_deck::Formula;
+use nestar_deck::{CELL_VARIABLES, Deck, Formula};
 
 const VARIABLES: [&str; 4] = ["x", "y", "z", "t"];
 
@@ -368,4 +368,100 @@ fn a_formula_too_long_is_an_error_before_it_is_lowered() {
     let text = format!("1{}", "+x".repeat(900));
     let formula = Formula::parse(&text, &["x"]).expect("long, but not too long");
     assert_eq!(formula.eval(&[1.0]), 901.0);
+}
+
+/// Values of a formula in the cells of a cube of 32^3 cells on a level.
+fn in_cells(text: &str, level: u32) -> Vec<f64> {
+    let formula = Formula::parse(text, &CELL_VARIABLES).unwrap_or_else(|e| panic!("{text}: {e}"));
+    let number = |n: u32| f64::from(n);
+    let cells = 0..32 * 32 * 32;
+    let columns: [Vec<f64>; 4] = [
+        cells.clone().map(|_| number(level)).collect(),
+        cells.clone().map(|n| number(n % 32)).collect(),
+        cells.clone().map(|n| number(n / 32 % 32)).collect(),
+        cells.clone().map(|n| number(n / 1024)).collect(),
+    ];
+    let mut values = vec![0.0; cells.len()];
+    let columns = [0, 1, 2, 3].map(|n| columns[n].as_slice());
+    formula.eval_many(&columns, &mut values);
+    for n in [0, 1, 33, 20_000] {
+        let one = formula.eval(&columns.map(|column| column[n]));
+        assert_eq!(one.to_bits(), values[n].to_bits());
+    }
+    values
+}
+
+fn mean(values: impl Iterator<Item = f64> + ExactSizeIterator) -> f64 {
+    let count = values.len() as f64;
+    values.sum::<f64>() / count
+}
+
+/// Standard errors of the means: sqrt(1/12) and 1 over sqrt(32768); the limits are five of them.
+#[test]
+fn random_numbers_of_cells_are_uniform_or_normal_and_independent() {
+    let uniform = in_cells("random(7)", 0);
+    let normal = in_cells("gaussian(7)", 0);
+    assert!(uniform.iter().all(|&u| 0.0 < u && u < 1.0));
+    let centred = |n: usize| uniform[n] - 0.5;
+    let count = uniform.len();
+    let error = 5.0 / (count as f64).sqrt();
+    assert!(mean((0..count).map(centred)).abs() < error * 12f64.sqrt().recip());
+    let variance = mean((0..count).map(|n| centred(n).powi(2)));
+    // the variance of (u - 1/2)^2 is 1/180
+    assert!((variance - 1.0 / 12.0).abs() < error / 180f64.sqrt(), "{variance}");
+    assert!(mean(normal.iter().copied()).abs() < error);
+    let variance = mean(normal.iter().map(|g| g * g));
+    assert!((variance - 1.0).abs() < error * 2f64.sqrt(), "{variance}");
+    for part in 0..16 {
+        let inside = uniform.iter().filter(|&&u| (u * 16.0) as usize == part);
+        let expected = count as f64 / 16.0;
+        assert!((inside.count() as f64 - expected).abs() < 5.0 * expected.sqrt());
+    }
+    // neighbours along x, y, z, other seeds, levels and functions
+    let correlation = |other: &dyn Fn(usize) -> f64, count: usize| {
+        mean((0..count).map(|n| 12.0 * centred(n) * other(n)))
+    };
+    for lag in [1, 32, 1024] {
+        assert!(correlation(&|n| centred(n + lag), count - lag).abs() < error);
+    }
+    for other in [in_cells("random(8)", 0), in_cells("random(7)", 1)] {
+        assert!(correlation(&|n| other[n] - 0.5, count).abs() < error);
+    }
+    assert!(correlation(&|n| normal[n], count).abs() < error * 12f64.sqrt());
+    // the numbers are part of the language: decks keep their perturbations
+    let first = [uniform[0], uniform[1], normal[0]];
+    assert_eq!(first, FIRST);
+}
+
+/// The first numbers of seed 7 on level 0, also computed by another program.
+const FIRST: [f64; 3] = [0.5641373574873957, 0.30368686027467773, 1.2411518359254805];
+
+#[test]
+fn random_numbers_need_cells_and_a_constant_seed() {
+    let variables = [&["x"][..], &CELL_VARIABLES].concat();
+    let constants = [("seed".to_string(), 3.0)];
+    let of = |text: &str, variables: &[&str]| Formula::with_constants(text, variables, &constants);
+    assert!(of("x*random(seed + 1)", &variables).is_ok_and(|f| f.uses_cell()));
+    assert!(of("x", &variables).is_ok_and(|f| !f.uses_cell()));
+    for (text, variables, column, word) in [
+        ("1 + random(3)", &["x"][..], 5, "[initial]"),
+        ("gaussian(3)", &[], 1, "[initial]"),
+        ("random(x)", &variables, 1, "without variables"),
+        ("random(0.5)", &variables, 1, "integer"),
+        ("random(-1)", &variables, 1, "from 0 to 4294967295"),
+        ("random(2^32)", &variables, 1, "from 0 to 4294967295"),
+        ("random(0/0)", &variables, 1, "integer"),
+        ("random()", &variables, 1, "takes 1 argument, the seed"),
+        ("random(1, 2)", &variables, 1, "found 2"),
+        ("random", &variables, 1, "write random(…)"),
+    ] {
+        let error = of(text, variables).expect_err(text);
+        assert!(error.message().contains(word), "{text}: {error}");
+        assert_eq!(error.column(), column, "{text}: {error}");
+    }
+    let unknown = of("q", &variables).expect_err("q").to_string();
+    assert!(!unknown.contains("cell"), "{unknown}");
+    let text = "[constants]\na = \"2*random(1)\"\n";
+    let why = Deck::parse("deck", text).expect_err("a constant").to_string();
+    assert!(why.contains("deck:2:8") && why.contains("[initial]"), "{why}");
 }

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod deck;
 mod estimate;
+mod export;
 mod list;
 mod memory;
 mod new;
@@ -106,6 +107,8 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Plot fields and particles of snapshots to PNG or SVG files
     Plot(Box<plot::PlotArgs>),
+    /// Write a snapshot for ParaView (VTKHDF), as a uniform grid (HDF5), or its particles (Gadget); needs the Python package
+    Export(export::ExportArgs),
     /// Measure the speed of this machine in cell updates per second
     Bench(bench::BenchArgs),
 }
@@ -278,6 +281,7 @@ fn execute(app: &App, command: Command) -> Result<u8, CommandError> {
         Command::Plan(arguments) => in_pool(|| plan::plan(app, &arguments)),
         Command::Replay(arguments) => in_pool(|| replay::replay(app, &arguments)),
         Command::Plot(arguments) => in_pool(|| plot::plot(app, &arguments)),
+        Command::Export(arguments) => export::export(&arguments),
         Command::Bench(arguments) => ranks::each(arguments.ranks, |ranks, library| {
             bench::bench(app, &arguments, ranks, library).map(|()| 0)
         }),
