@@ -51,7 +51,8 @@ pub use deck::{
 };
 pub use error::{DeckError, Fault, nearest};
 pub use formula::{
-    CELL_VARIABLES, Curve, DeviceFormula, Extrapolation, FUNCTIONS, Formula, FormulaError, FormulaProgram, Op,
+    CELL_VARIABLES, Curve, DeviceFormula, Extrapolation, FUNCTIONS, Formula, FormulaError,
+    FormulaProgram, Op,
 };
 pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, ParameterDoc, TableSchema, describe, describe_table, merged, schema};

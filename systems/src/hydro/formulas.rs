@@ -288,12 +288,7 @@ impl StateFormulas {
             return std::array::from_fn(|_| vec![0.0; n]);
         }
         let along = |axis: usize| (0..n).map(|n| f64::from(columns.cell(n)[axis])).collect();
-        [
-            vec![columns.level as f64; n],
-            along(0),
-            along(1),
-            along(2),
-        ]
+        [vec![columns.level as f64; n], along(0), along(1), along(2)]
     }
 }
 

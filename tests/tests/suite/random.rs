@@ -153,15 +153,24 @@ fn random_initial_states_are_identical_on_ranks_and_devices() {
 #[test]
 fn random_initial_states_follow_from_seed_level_and_index() {
     let formula = Formula::parse("random(1)", &CELL_VARIABLES).expect("a formula");
-    for (precision, tolerance) in [("run.precision=double", 1e-14), ("run.precision=single", 1e-6)] {
+    for (precision, tolerance) in [
+        ("run.precision=double", 1e-14),
+        ("run.precision=single", 1e-6),
+    ] {
         let state = noise(&[precision], 1);
         let (mut cells, mut sum) = ([0; 3], 0.0);
         state.each_leaf_cell(|level, centre, _, u| {
             let width = 0.125 / f64::from(1 << level);
             let [i, j, k] = centre.map(|x| (x / width).floor());
             let wanted = formula.eval(&[level as f64, i, j, k]);
-            assert!((u[0] / (1.0 + 0.5 * wanted) - 1.0).abs() < tolerance, "{centre:?}");
-            assert!((u[5] / u[0] / wanted - 1.0).abs() < 2.0 * tolerance, "{centre:?}");
+            assert!(
+                (u[0] / (1.0 + 0.5 * wanted) - 1.0).abs() < tolerance,
+                "{centre:?}"
+            );
+            assert!(
+                (u[5] / u[0] / wanted - 1.0).abs() < 2.0 * tolerance,
+                "{centre:?}"
+            );
             cells[level] += 1;
             sum += wanted;
         });

@@ -6,6 +6,7 @@ mod ranks;
 mod steps;
 mod template;
 mod torture;
+mod wheel;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask COMMAND
 
-  check            every step below except bench, book, order, template and torture, each timed; all failures are reported
+  check            every step below except bench, book, order, template, wheel and torture, each timed; all failures are reported
   test [ARGS…]     prepares what the tests need, then cargo test --release --workspace [ARGS…]; without ARGS, ranks as well
   ranks [ARGS…]    prepares an MPI, then the tests of ranks that it connects
   fmt              formatting (cargo fmt --check)
@@ -30,6 +31,8 @@ cargo xtask COMMAND
   order            the resolved order of a step of scenarios/sedov.toml
   template         makes a crate by `nestar new`, then builds, checks, runs and tests it; not part of check: it builds all
                    dependencies once more
+  wheel            builds the wheel with program and Python package in target/wheels, and follows the installation page with it;
+                   not part of check: it builds the program once more, with zig
   restarts [ARGS…] the campaign `restarts` of torture: every shipped deck, stopped and resumed on other ranks and devices
   torture [ARGS…]  kills, injected faults, flipped bits, odd decks and restarts, for --minutes N (10) from --seed S (1); --only CAMPAIGN
                    and --case N repeat one; --sanitize: tests under the sanitizer of addresses, --miri: tests of the
@@ -102,6 +105,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         "book" => steps::book(root),
         "order" => steps::order(root),
         "template" => template::template(root),
+        "wheel" => wheel::wheel(root),
         "restarts" => torture::campaign(root, "restarts", rest),
         "torture" => torture::torture(root, rest),
         _ => return None,

@@ -388,7 +388,9 @@ impl<'a> Parser<'a> {
                 let join = |left, right| Tree::Apply(op, vec![left, right]);
                 return Ok(arguments.into_iter().fold(first, join));
             }
-            Call::OfCell(op) if found == 1 => return self.of_cell(op, arguments.remove(0), name, span),
+            Call::OfCell(op) if found == 1 => {
+                return self.of_cell(op, arguments.remove(0), name, span);
+            }
             Call::OfCell(_) => "1 argument, the seed".to_string(),
             Call::Fixed(op) if op.arity() == 1 => "1 argument".to_string(),
             Call::Fixed(op) => format!("{} arguments", op.arity()),

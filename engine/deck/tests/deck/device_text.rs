@@ -266,7 +266,15 @@ fn of_cells() -> Formula {
 fn arguments(formula: &Formula, point: &[f64; 3]) -> Vec<f64> {
     let cell = |x: f64| if x.abs() < 1e6 { x.abs().floor() } else { 3.0 };
     let [x, y, z] = *point;
-    let all = [x, y, z, cell(z).min(30.0), cell(x), cell(y), cell(100.0 * z)];
+    let all = [
+        x,
+        y,
+        z,
+        cell(z).min(30.0),
+        cell(x),
+        cell(y),
+        cell(100.0 * z),
+    ];
     all[..formula.variables().len()].to_vec()
 }
 

@@ -391,7 +391,7 @@ fn in_cells(text: &str, level: u32) -> Vec<f64> {
     values
 }
 
-fn mean(values: impl Iterator<Item = f64> + ExactSizeIterator) -> f64 {
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = values.len() as f64;
     values.sum::<f64>() / count
 }
@@ -408,7 +408,10 @@ fn random_numbers_of_cells_are_uniform_or_normal_and_independent() {
     assert!(mean((0..count).map(centred)).abs() < error * 12f64.sqrt().recip());
     let variance = mean((0..count).map(|n| centred(n).powi(2)));
     // the variance of (u - 1/2)^2 is 1/180
-    assert!((variance - 1.0 / 12.0).abs() < error / 180f64.sqrt(), "{variance}");
+    assert!(
+        (variance - 1.0 / 12.0).abs() < error / 180f64.sqrt(),
+        "{variance}"
+    );
     assert!(mean(normal.iter().copied()).abs() < error);
     let variance = mean(normal.iter().map(|g| g * g));
     assert!((variance - 1.0).abs() < error * 2f64.sqrt(), "{variance}");
@@ -462,6 +465,11 @@ fn random_numbers_need_cells_and_a_constant_seed() {
     let unknown = of("q", &variables).expect_err("q").to_string();
     assert!(!unknown.contains("cell"), "{unknown}");
     let text = "[constants]\na = \"2*random(1)\"\n";
-    let why = Deck::parse("deck", text).expect_err("a constant").to_string();
-    assert!(why.contains("deck:2:8") && why.contains("[initial]"), "{why}");
+    let why = Deck::parse("deck", text)
+        .expect_err("a constant")
+        .to_string();
+    assert!(
+        why.contains("deck:2:8") && why.contains("[initial]"),
+        "{why}"
+    );
 }

@@ -60,11 +60,21 @@ impl ExportArgs {
     }
 }
 
+/// Returns the interpreter: the one that is named, the one beside the program (where pip has installed both), or `python3`.
+fn interpreter() -> OsString {
+    let given = std::env::var_os(PYTHON).filter(|name| !name.is_empty());
+    let beside = || {
+        let program = std::env::current_exe().ok()?;
+        let python = program.with_file_name("python3");
+        python.is_file().then(|| python.into_os_string())
+    };
+    given.or_else(beside).unwrap_or_else(|| "python3".into())
+}
+
 /// Exports a snapshot and returns the exit status of the Python package.
 pub fn export(arguments: &ExportArgs) -> Result<u8, CommandError> {
     let snapshot = open(&arguments.snapshot.snapshot)?;
-    let given = std::env::var_os(PYTHON).filter(|name| !name.is_empty());
-    let python = given.unwrap_or_else(|| "python3".into());
+    let python = interpreter();
     let advice = format!("pip install 'nestar[hdf5]', or name a Python that has it by {PYTHON}");
     let output = Command::new(&python)
         .args(arguments.of_python(snapshot.path()))
@@ -86,6 +96,9 @@ pub fn export(arguments: &ExportArgs) -> Result<u8, CommandError> {
     if !text.is_empty() {
         print_message(text.trim_end());
     }
-    let status = output.status.code().and_then(|code| u8::try_from(code).ok());
+    let status = output
+        .status
+        .code()
+        .and_then(|code| u8::try_from(code).ok());
     Ok(status.unwrap_or(FAILED))
 }

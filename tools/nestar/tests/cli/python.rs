@@ -50,3 +50,14 @@ fn the_python_of_the_book_runs() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     check("check_book.py", &[&root]);
 }
+
+#[test]
+fn exports_are_read_by_vtk_and_h5py() {
+    check("check_export.py", &[]);
+}
+
+#[test]
+fn files_of_the_installation_page_agree() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    check("check_install.py", &[&root]);
+}
