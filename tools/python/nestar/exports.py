@@ -168,8 +168,8 @@ def _write_level(level: Level, group: Any, arrays: dict[str, list[Field]], lengt
         kinds = [level.snapshot.store.arrays.get(f"{level.group}/{part.name}") for part in parts]
         kind = np.result_type(*[own.dtype if own and part.stored else np.float64 for own, part in zip(kinds, parts)])
         shape = (total,) if len(parts) == 1 else (total, len(parts))
-        chunk = (min(total, _BOXES * OCTET**3), *shape[1:])
-        dataset = cells.create_dataset(name, shape, kind, chunks=chunk, shuffle=True, compression="gzip", compression_opts=1)
+        # not compressed: readers take one box at a time
+        dataset = cells.create_dataset(name, shape, kind)
         dataset.attrs["units"] = units.shown(parts[0].units).name
         dataset.attrs["long_name"] = parts[0].long_name if len(parts) == 1 else name
     first = 0
@@ -219,8 +219,7 @@ def _write_uniform(snapshot: Snapshot, file: Any, fields: list[Field], level: in
         if field.name in ("x", "y", "z"):
             continue
         shown = snapshot.units.shown(field.units)
-        dataset = file.create_dataset(field.name, tuple(counts[::-1]), np.float64, chunks=True, compression="gzip",
-                                      compression_opts=1, shuffle=True)  # fmt: skip
+        dataset = file.create_dataset(field.name, tuple(counts[::-1]), np.float64)
         dataset.attrs["units"] = shown.name
         dataset.attrs["long_name"] = field.long_name
         for axis, name in enumerate("zyx"):
