@@ -122,13 +122,14 @@ pressure   = "exp(0.1*gaussian(2))"
 velocity_x = "random(3) - 0.5"
 scalars    = { dye = "random(1)" }
 [domain]
-cells = [24, 16, 8]
-right_edge = [3.0, 2.0, 1.0]
+cells = [32, 16, 16]
+right_edge = [4.0, 2.0, 2.0]
 [time]
 end = 1.0
 [mesh]
 max_level = 2
-refine = [{ criterion = "sphere", centre = [1.1, 0.7, 0.4], radius = 0.3 }]
+flag_buffer = 0
+refine = [{ criterion = "sphere", centre = [1.1, 0.7, 0.4], radius = 0.2 }]
 [hydro]
 scalars = ["dye"]
 "#;
@@ -195,7 +196,8 @@ fn random_numbers_are_refused_where_no_cell_is() {
             "inflow.x_lower.density",
         ),
     ] {
-        let boundary = "domain.boundary={x=[\"inflow\", \"outflow\"]}";
+        let boundary =
+            "domain.boundary={x=[\"inflow\", \"outflow\"], y=\"periodic\", z=\"periodic\"}";
         let settings = match key.starts_with("inflow") {
             true => vec![setting, boundary],
             false => vec![setting],
