@@ -161,6 +161,9 @@ def refusals(path, single):
     refused(lambda: snapshot.export("no/folder/new.vtkhdf"), "new.vtkhdf cannot be written")
     refused(lambda: snapshot.export_particles("new.h5", species=["drak"]), "did you mean `dark`")
     refused(lambda: nestar.open(single).export_particles("new.h5"), "no particles")
+    installed, sys.modules["h5py"] = sys.modules["h5py"], None
+    refused(lambda: snapshot.export("new.vtkhdf"), "pip install h5py")
+    sys.modules["h5py"] = installed
     # a failure in the middle leaves nothing
     uniform_of = type(snapshot).uniform
 
