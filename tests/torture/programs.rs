@@ -148,9 +148,16 @@ fn view_arrays(run: &Path) -> Result<ViewArrays, String> {
         let entries = std::fs::read_dir(of).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
         // a run that was killed at its begin has not written all of them
-        paths.filter(|path| path.join("zarr.json").exists()).collect()
+        paths
+            .filter(|path| path.join("zarr.json").exists())
+            .collect()
     };
-    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = |path: &Path| {
+        path.file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
     for view in folders(&run.join("views")) {
         for array in folders(&view) {
             let values = read_array(&view, &name(&array));
@@ -259,7 +266,8 @@ impl Program {
         for (name, found) in view_arrays(&self.folder.join(output))? {
             let whole = &self.views[&name];
             let begins = whole.values.len() >= found.values.len()
-                && (whole.values.iter().zip(&found.values)).all(|(a, b)| a.to_bits() == b.to_bits());
+                && (whole.values.iter().zip(&found.values))
+                    .all(|(a, b)| a.to_bits() == b.to_bits());
             if !begins || whole.shape[1..] != found.shape[1..] {
                 return Err(format!("{name} is not that of the undisturbed run"));
             }

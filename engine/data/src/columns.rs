@@ -1,12 +1,6 @@
 //! Sums of derived inputs over the cells of patches along an axis, with the same bits on the host and on a device.
 
 use super::criteria::DerivedInputs;
-use super::pool::{Field, Pool};
-use super::quantities::{CellCube, Loops};
-use super::storage::with_storage;
-use super::level::LevelView;
-use nestar_engine_device::DeviceError;
-use nestar_engine_mesh::parallel;
 use nestar_kernels::mesh::columns::{COLUMNS, column_cell};
 use nestar_kernels::{CELLS, PATCH};
 
@@ -24,7 +18,7 @@ pub struct ColumnSums<'a> {
     pub factors: &'a [[f64; PATCH]],
 }
 
-/// Adds the columns of a patch along `axis`, `[quantity][64]`, from the quantities `values`, `[quantity][512]`. See [`ColumnSums`].
+/// Computes the sums in the columns of a patch, `[quantity][64]`, from its quantities, `[quantity][512]`; see [`ColumnSums`].
 pub fn sum_columns(
     values: impl Fn(usize) -> f64,
     axis: usize,
@@ -50,45 +44,4 @@ pub fn sum_columns(
             }
         }
     }
-}
-
-/// Computes the sums in the columns of each patch, `[row][quantity][64]`, in double precision.
-pub(super) fn column_sums<F: Field>(
-    pool: &Pool<F>,
-    level: &LevelView,
-    wanted: &ColumnSums,
-    sums: &mut Vec<f64>,
-) -> Result<(), DeviceError> {
-    sums.resize(wanted.rows.len() * wanted.quantities.count() * COLUMNS, 0.0);
-    with_storage!(&pool.storage,
-        <R> => sums_on_host::<F, R>(pool, level, wanted, sums),
-        _ => pool.launcher().column_sums(level, wanted, sums)?);
-    Ok(())
-}
-
-fn sums_on_host<F: Field, R: Loops>(
-    pool: &Pool<F>,
-    level: &LevelView,
-    wanted: &ColumnSums,
-    sums: &mut [f64],
-) {
-    let present = pool.present::<R>(level.clock.level);
-    let geometry = level.geometry();
-    let width = wanted.quantities.count() * COLUMNS;
-    parallel::for_each_chunk(sums, width, 1, |n, sums| {
-        let row = wanted.rows[n];
-        let patch = level.topology.index(row);
-        let own = CellCube::of_patch(present.row(row), patch, &geometry);
-        let mut made = pool.typed::<R>().cell_scratch.get();
-        let made = &mut made[0];
-        wanted.quantities.fill(&own, made);
-        let value = |at: usize| made[at].to_f64();
-        sum_columns(
-            value,
-            wanted.axis,
-            &wanted.factors[n],
-            wanted.weighted,
-            sums,
-        );
-    });
 }

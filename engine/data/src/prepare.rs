@@ -3,7 +3,9 @@
 
 use super::cell_args::{CellMap, CellMark, CellValue};
 use super::criteria::{CriteriaList, DerivedInputs};
-use super::device::cells::{COLUMNS, FLOWS, MAPS, MARKS, REDUCTIONS, Skeleton, face_function, function_of};
+use super::device::cells::{
+    COLUMNS, FLOWS, MAPS, MARKS, REDUCTIONS, Skeleton, face_function, function_of,
+};
 use super::device::subcycle::SUBCYCLES;
 use super::field_spec::Components;
 use super::function_inputs::InputList;

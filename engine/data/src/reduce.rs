@@ -2,6 +2,7 @@
 //! sub-cycled functions return.
 
 use super::cell_args::{CellJob, CellMark, CellReader, CellValue};
+use super::columns::{ColumnSums, sum_columns};
 use super::criteria::CriteriaList;
 use super::field_spec::Element;
 use super::function_inputs::{FunctionInputs, InputList};
@@ -15,6 +16,7 @@ use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::{Topology, parallel};
 use nestar_kernels::CELLS;
 use nestar_kernels::criteria::{CellFlags, LIST_BLOCK, LIST_GHOSTS, buffer_sectors};
+use nestar_kernels::mesh::columns::COLUMNS;
 use nestar_kernels::mesh::exact_sum::ExactSum;
 use nestar_kernels::mesh::fluxes::FACE;
 use nestar_kernels::mesh::order::{order_key, sum_of_lanes, value_of_key};
@@ -206,6 +208,47 @@ impl<F: Field> Pool<F> {
         };
         parallel::map(view.rows(), of_row)
     }
+}
+
+/// Computes the sums in the columns of each patch, `[row][quantity][64]`, in double precision.
+pub(super) fn column_sums<F: Field>(
+    pool: &Pool<F>,
+    level: &LevelView,
+    wanted: &ColumnSums,
+    sums: &mut Vec<f64>,
+) -> Result<(), DeviceError> {
+    sums.resize(wanted.rows.len() * wanted.quantities.count() * COLUMNS, 0.0);
+    with_storage!(&pool.storage,
+        <R> => sums_on_host::<F, R>(pool, level, wanted, sums),
+        _ => pool.launcher().column_sums(level, wanted, sums)?);
+    Ok(())
+}
+
+fn sums_on_host<F: Field, R: Loops>(
+    pool: &Pool<F>,
+    level: &LevelView,
+    wanted: &ColumnSums,
+    sums: &mut [f64],
+) {
+    let present = pool.present::<R>(level.clock.level);
+    let geometry = level.geometry();
+    let width = wanted.quantities.count() * COLUMNS;
+    parallel::for_each_chunk(sums, width, 1, |n, sums| {
+        let row = wanted.rows[n];
+        let patch = level.topology.index(row);
+        let own = CellCube::of_patch(present.row(row), patch, &geometry);
+        let mut made = pool.typed::<R>().cell_scratch.get();
+        let made = &mut made[0];
+        wanted.quantities.fill(&own, made);
+        let value = |at: usize| made[at].to_f64();
+        sum_columns(
+            value,
+            wanted.axis,
+            &wanted.factors[n],
+            wanted.weighted,
+            sums,
+        );
+    });
 }
 
 /// Sums the leaf cells in ranges of the patches of a level on this rank, `[node][component]`, in double precision.

@@ -8,7 +8,6 @@ use super::columns::ColumnSums;
 use super::criteria::DerivedInputs;
 use super::device::topology::DeviceTopology;
 use super::field_spec::FieldSpec;
-use super::level::LevelView;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::{Device, DeviceError, DeviceSpan};
 use nestar_engine_mesh::{Levels, NewRows, Topology};
@@ -218,7 +217,8 @@ pub trait Store: Send + Sync {
     /// The device fails.
     fn column_sums(
         &self,
-        _level: &LevelView,
+        _around: &MeshContext,
+        _level: usize,
         _wanted: &ColumnSums,
         _sums: &mut Vec<f64>,
     ) -> Result<bool, DeviceError> {

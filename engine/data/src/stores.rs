@@ -9,7 +9,7 @@ use super::level::LevelView;
 use super::pool::{Field, Pool, PoolResource};
 use super::storage::with_storage;
 use super::store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
-use super::{Precision, columns, operators, reduce};
+use super::{Precision, operators, reduce};
 use bevy_ecs::component::Mutable;
 use bevy_ecs::prelude::*;
 use nestar_engine_device::DeviceError;
@@ -281,11 +281,13 @@ impl<F: Field> Store for Pool<F> {
 
     fn column_sums(
         &self,
-        level: &LevelView,
+        around: &MeshContext,
+        level: usize,
         wanted: &ColumnSums,
         sums: &mut Vec<f64>,
     ) -> Result<bool, DeviceError> {
-        columns::column_sums(self, level, wanted, sums)?;
+        let level = LevelView::between_steps(around, level);
+        reduce::column_sums(self, &level, wanted, sums)?;
         Ok(true)
     }
 

@@ -6,8 +6,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
-/// Entries that may wait; the run waits when there are more.
-const WAITING: usize = 4;
+/// Entries in the queue; the run waits when there are more.
+const QUEUED: usize = 4;
 
 /// An entry of a series, whose values are computed by the thread.
 struct Entry {
@@ -43,7 +43,7 @@ impl SeriesWriter {
     /// Takes the series, which have the numbers 0, 1 and so on. `threads` threads (at least 1) compute values.
     #[must_use]
     pub fn new(series: Vec<Series>, threads: usize) -> Self {
-        let (jobs, queue) = sync_channel(WAITING);
+        let (jobs, queue) = sync_channel(QUEUED);
         // a refused thread must not take the series with it
         let (give, take) = channel::<AllSeries>();
         let work = move || {

@@ -6,8 +6,8 @@
 //! Layout of a patch row: `[component][k][j][i]` with `i` (x) fastest, 512 cells per component, or as many values as its [`Centring`] has.
 
 pub mod block;
-pub mod columns;
 pub mod boundary;
+pub mod columns;
 pub mod device;
 pub mod exact_sum;
 pub mod fluxes;

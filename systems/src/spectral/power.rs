@@ -66,7 +66,8 @@ fn modes_of_planes(values: &[f64], [nx, ny]: [usize; 2]) -> Vec<[f64; 2]> {
     let waves = x.modes();
     let mut modes = vec![[0.0; 2]; values.len() / nx * waves];
     let batches = || [waves.max(ny); 4].map(Batch::new);
-    let plane = |[rows, work, line, more]: &mut [Batch; 4], (out, cells): (&mut [[f64; 2]], &[f64])| {
+    let plane = |[rows, work, line, more]: &mut [Batch; 4],
+                 (out, cells): (&mut [[f64; 2]], &[f64])| {
         for start in (0..ny).step_by(LANES) {
             let own = cells[start * nx..].chunks(nx).take(LANES);
             for (lane, row) in own.enumerate() {
@@ -75,7 +76,11 @@ fn modes_of_planes(values: &[f64], [nx, ny]: [usize; 2]) -> Vec<[f64; 2]> {
                 }
             }
             x.forward(rows, work);
-            for (lane, out) in out[start * waves..].chunks_mut(waves).take(LANES).enumerate() {
+            for (lane, out) in out[start * waves..]
+                .chunks_mut(waves)
+                .take(LANES)
+                .enumerate()
+            {
                 for (k, out) in out.iter_mut().enumerate() {
                     *out = work.get(k, lane);
                 }
@@ -110,7 +115,11 @@ mod tests {
     fn by_definition(values: &[f64], cells: [usize; 3], wave: [i64; 3]) -> f64 {
         let (mut re, mut im) = (0.0, 0.0);
         for (n, value) in values.iter().enumerate() {
-            let at = [n % cells[0], n / cells[0] % cells[1], n / (cells[0] * cells[1])];
+            let at = [
+                n % cells[0],
+                n / cells[0] % cells[1],
+                n / (cells[0] * cells[1]),
+            ];
             let part = |a: usize| wave[a] as f64 * at[a] as f64 / cells[a] as f64;
             let (sin, cos) = (std::f64::consts::TAU * (part(0) + part(1) + part(2))).sin_cos();
             re += value * cos;

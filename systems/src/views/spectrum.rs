@@ -37,7 +37,8 @@ impl ViewKind for SpectrumConfig {
         }
         if context.domain.periodic != [true; 3] {
             let path = context.path;
-            let message = format!("`{path}`: a spectrum needs a box that is periodic along all axes");
+            let message =
+                format!("`{path}`: a spectrum needs a box that is periodic along all axes");
             return Err(context.deck.error_at(path, message));
         }
         let level = context.grid_level(CELLS_ALONG);

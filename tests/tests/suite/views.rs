@@ -379,7 +379,11 @@ fn lines_and_points_hold_the_cells_that_contain_them() {
     let pressure: Vec<f64> = (0..37).map(|n| at(place(n)).pressure()).collect();
     close(&last(&run, "ray", "pressure").1, &pressure, "ray");
     let distance = view(&run, "ray", "distance").values;
-    close(&distance[36..], &[(0.64f64 + 0.1681 + 0.485_809).sqrt()], "length");
+    close(
+        &distance[36..],
+        &[(0.64f64 + 0.1681 + 0.485_809).sqrt()],
+        "length",
+    );
     let levels: BTreeSet<usize> = (0..37).map(|n| at(place(n)).level).collect();
     assert!(levels.len() > 1, "a weak test");
 

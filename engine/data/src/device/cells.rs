@@ -1,8 +1,8 @@
 //! Cell and face functions on a device: compilation at the first use, working space, launches.
 
 use super::DevicePool;
-use crate::columns::ColumnSums;
 use crate::cell_args::{CellJob, CellMap, CellMark, CellValue};
+use crate::columns::ColumnSums;
 use crate::criteria::{CriteriaList, FAULT};
 use crate::field_spec::Element;
 use crate::function_inputs::{CellSource, InputList};
@@ -15,13 +15,13 @@ use crate::update::{FaceMap, FluxJob};
 use nestar_device::{Address, CellFn, CellState, Lane, Number, Parameter, Precise};
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Buffer, DeviceError, DeviceSpan, Kernel, LaunchShape, ReusableBuffer};
-use nestar_kernels::{CELLS, PATCH};
 use nestar_kernels::mesh::device::{
     COLUMN_SUMS, CONSERVE, MAP, MARK, REDUCE, SkeletonFunction, WINDOW, WRITE_BACK,
 };
 use nestar_kernels::mesh::parameters::{CellInput, CellParameters, ColumnOptions, FluxParameters};
 use nestar_kernels::mesh::subcycle::SubcycleRound;
 use nestar_kernels::mesh::{self, fault_place};
+use nestar_kernels::{CELLS, PATCH};
 use std::sync::Arc;
 
 pub(crate) const MAPS: Skeleton = (&[MAP, WRITE_BACK], &["cells_map", "cells_write_back"]);
@@ -388,12 +388,18 @@ impl<F: Field> CellLauncher<'_, F> {
         let (results, rows) = (sums.len(), count.div_ceil(2));
         let mut words = lock(&pool.words);
         // results, factors and rows
-        let words = pool.zeroed(&mut words, function, [results + count * PATCH + rows, count], 0)?;
+        let words = pool.zeroed(
+            &mut words,
+            function,
+            [results + count * PATCH + rows, count],
+            0,
+        )?;
         let factors: &[u64] = bytemuck::cast_slice(wanted.factors);
         pool.device.upload(words, results, factors)?;
         let mut packed = vec![0u64; rows];
         bytemuck::cast_slice_mut::<u64, u32>(&mut packed)[..count].copy_from_slice(wanted.rows);
-        pool.device.upload(words, results + factors.len(), &packed)?;
+        pool.device
+            .upload(words, results + factors.len(), &packed)?;
         let address = |word: usize| words.address() + 8 * word as u64;
         let mut input = self.cell_input(level, InputList::default(), LaunchOptions::default());
         (input.rows, input.count) = (address(results + factors.len()).into(), count as i32);
@@ -405,8 +411,14 @@ impl<F: Field> CellLauncher<'_, F> {
             weighted: wanted.weighted,
         };
         let kernel = pool.kernel_for(function, COLUMNS, 0)?;
-        pool.start(&kernel, function, count, &mut CellParameters { input, parameters })?;
-        pool.device.download(words, 0, bytemuck::cast_slice_mut::<f64, u64>(sums))
+        pool.start(
+            &kernel,
+            function,
+            count,
+            &mut CellParameters { input, parameters },
+        )?;
+        pool.device
+            .download(words, 0, bytemuck::cast_slice_mut::<f64, u64>(sums))
     }
 
     /// As [`Pool::mark_by_list`]; also returns the message about a formula that is not a number.

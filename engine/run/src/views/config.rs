@@ -173,7 +173,17 @@ impl<'a> ViewContext<'a> {
                     self.quantity(&format!("{key}.formula"), name, formula)?
                 }
             };
-            let reserved = ["time", "step", "x", "y", "z", "radius", "distance", "wavenumber"].contains(&&*own.name);
+            let reserved = [
+                "time",
+                "step",
+                "x",
+                "y",
+                "z",
+                "radius",
+                "distance",
+                "wavenumber",
+            ]
+            .contains(&&*own.name);
             if reserved || all.iter().any(|other| other.name == own.name) {
                 let why = format!("gives a second array named \"{}\"", own.name);
                 return Err(self.error(&key, &why));

@@ -139,7 +139,11 @@ impl View for Samples {
     fn layout(&self) -> ViewLayout {
         let array = |own: &Quantity| ViewArray {
             name: own.name.clone(),
-            dimensions: self.coordinates.iter().map(|own| own.name.clone()).collect(),
+            dimensions: self
+                .coordinates
+                .iter()
+                .map(|own| own.name.clone())
+                .collect(),
             units: own.units.clone(),
             long_name: own.long_name.clone(),
         };
@@ -183,7 +187,8 @@ impl Accumulator for SampledValues<'_> {
             let [i, j, k] = self.samples.cells[n].map(|i| (i >> shift) as usize % PATCH);
             let cell = i + PATCH * (j + PATCH * k);
             let fields = cells.values.chunks(CELLS);
-            self.values.insert(n as u64, fields.map(|of| of[cell]).collect());
+            self.values
+                .insert(n as u64, fields.map(|of| of[cell]).collect());
         }
     }
 
@@ -200,7 +205,11 @@ impl Accumulator for SampledValues<'_> {
         while let Some((n, rest)) = bytes.split_first_chunk::<8>() {
             bytes = rest;
             let values = bytes.split_off(..8 * self.samples.fields.len())?;
-            let values = values.as_chunks().0.iter().map(|own| f64::from_le_bytes(*own));
+            let values = values
+                .as_chunks()
+                .0
+                .iter()
+                .map(|own| f64::from_le_bytes(*own));
             self.values.insert(u64::from_le_bytes(*n), values.collect());
         }
         bytes.is_empty().then_some(())

@@ -7,8 +7,8 @@ use super::{
     ViewLayout,
 };
 use nestar_deck::DeckError;
-use nestar_kernels::mesh::block::LevelGeometry;
 use nestar_kernels::PATCH;
+use nestar_kernels::mesh::block::LevelGeometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -56,7 +56,11 @@ impl Quantity {
     pub(super) fn in_store(&self) -> CellQuantity {
         let mut number = self.number.clone();
         for part in number.parts_mut() {
-            for c in part.components.iter_mut().filter(|c| **c != Components::ZERO) {
+            for c in part
+                .components
+                .iter_mut()
+                .filter(|c| **c != Components::ZERO)
+            {
                 *c = self.inputs[*c].1;
             }
         }

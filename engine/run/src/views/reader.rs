@@ -6,9 +6,7 @@
 
 use super::{Accumulator, PatchCells, Quantity, View};
 use nestar_engine_data::level::geometry;
-use nestar_engine_data::{
-    ColumnSums, DerivedInputs, LevelView, MeshContext, StoreRef, Stores, sum_columns,
-};
+use nestar_engine_data::{ColumnSums, DerivedInputs, MeshContext, StoreRef, Stores, sum_columns};
 use nestar_engine_device::parallel::lock;
 use nestar_engine_mesh::{Levels, Topology};
 use nestar_engine_step::{Engine, Error};
@@ -151,7 +149,7 @@ impl ViewReader {
         if let (Some((store, quantities)), Some(rule)) = (&self.columns, self.view.columns()) {
             let factors = |&patch: &[i32; 3]| self.view.factors(level, patch);
             let factors: Vec<[f64; PATCH]> = batch.patches.par_iter().map(factors).collect();
-            let around = LevelView::between_steps(&MeshContext::of(&sim.world), level);
+            let around = MeshContext::of(&sim.world);
             let wanted = ColumnSums {
                 quantities,
                 weighted: rule.weighted,
@@ -163,7 +161,7 @@ impl ViewReader {
                 ReadValues::Columns(sums) => std::mem::take(sums),
                 ReadValues::Cells(_) => Vec::new(),
             };
-            if (store.of(&sim.world)).column_sums(&around, &wanted, &mut sums)? {
+            if (store.of(&sim.world)).column_sums(&around, level, &wanted, &mut sums)? {
                 *read = ReadValues::Columns(sums);
                 return Ok(());
             }
@@ -186,21 +184,20 @@ impl ViewReader {
     ) {
         let share = batch.patches.len().div_ceil(parts.len());
         let shares = batch.patches.par_chunks(share).enumerate();
-        parts.par_iter_mut().zip(shares).for_each(|(part, (n, patches))| {
-            let mut cells = BatchCells::new(self, &batch.geometry, read);
-            for (number, &patch) in (n * share..).zip(patches) {
-                part.add(&cells.of(number, patch));
-            }
-        });
+        parts
+            .par_iter_mut()
+            .zip(shares)
+            .for_each(|(part, (n, patches))| {
+                let mut cells = BatchCells::new(self, &batch.geometry, read);
+                for (number, &patch) in (n * share..).zip(patches) {
+                    part.add(&cells.of(number, patch));
+                }
+            });
     }
 }
 
 /// Returns the place of a component, adding it if necessary.
-fn place_of(
-    components: &mut Vec<(StoreRef, usize)>,
-    store: StoreRef,
-    component: usize,
-) -> usize {
+fn place_of(components: &mut Vec<(StoreRef, usize)>, store: StoreRef, component: usize) -> usize {
     let mut known = components.iter();
     let found = known.position(|(own, c)| own.name == store.name && *c == component);
     found.unwrap_or_else(|| {

@@ -137,7 +137,9 @@ impl Views {
                 let (reader, precision) = (own.reader.clone(), own.config.precision);
                 let values = move || {
                     let values = collected.values(&reader).into_iter();
-                    values.map(|values| in_precision(values, precision)).collect()
+                    values
+                        .map(|values| in_precision(values, precision))
+                        .collect()
                 };
                 let appended = writer.append(n, clock.time, clock.steps, values);
                 result = result.and(appended);
