@@ -112,7 +112,7 @@ impl Deck {
                 message,
             )
         })?;
-        let mut faults = Vec::new();
+        let mut faults: Vec<Fault> = Fault::of_invisible(&source).into_iter().collect();
         let root = from_table(&source, table, &mut faults);
         DeckError::check(faults)?;
         let mut deck = Deck {

@@ -78,6 +78,29 @@ impl Fault {
         }
     }
 
+    /// Returns the fault of the first invisible character in a string of a deck, which would become part of a name. Joiners belong to
+    /// some scripts.
+    pub(crate) fn of_invisible(source: &Arc<SourceText>) -> Option<Self> {
+        let text = &source.text;
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let found = find_in_line(text, start, |n, c, _| {
+                let joins = ['\u{200c}', '\u{200d}'].contains(&c);
+                let (_, right) = resembled(c).filter(|_| !joins && (n > 0 || c != '\u{feff}'))?;
+                is_invisible(&right).then_some(n)
+            });
+            if let Some(n) = found {
+                let span = n..n + text[n..].chars().next().map_or(1, char::len_utf8);
+                let (source, what) = (source.clone(), misleading_character(text, n));
+                let what = what.map_or_else(String::new, |(_, what)| what);
+                let message = format!("{what} has no meaning here");
+                return Some(Fault::at(&SourceSpan { source, span }, message));
+            }
+            start += line.len();
+        }
+        None
+    }
+
     /// Creates a fault of a whole file or argument.
     pub(crate) fn of(origin: impl Into<String>, message: impl Into<String>) -> Self {
         Fault {
@@ -256,8 +279,7 @@ fn misleading_character(text: &str, at: usize) -> Option<(Range<usize>, String)>
     find_in_line(text, at, |n, c, is_quoted| {
         // a byte order mark at the beginning of a file is allowed
         let (name, right) = resembled(c).filter(|_| n > 0 || c != '\u{feff}')?;
-        let is_invisible = right.is_empty() || right == "a blank";
-        if is_quoted && !is_invisible {
+        if is_quoted && !is_invisible(&right) {
             return None;
         }
         let advice = match right.is_empty() {
@@ -267,6 +289,11 @@ fn misleading_character(text: &str, at: usize) -> Option<(Range<usize>, String)>
         let found = format!("the character U+{:04X} ({name}; {advice})", u32::from(c));
         Some((n..n + c.len_utf8(), found))
     })
+}
+
+/// Returns `true` for a character that is deleted or replaced by a blank.
+fn is_invisible(right: &str) -> bool {
+    right.is_empty() || right == "a blank"
 }
 
 /// Returns what kind of character `c` is, and what to write for it, if it is invisible or resembles a character of TOML.

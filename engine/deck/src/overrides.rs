@@ -25,6 +25,9 @@ pub(crate) fn set(root: &mut DeckNode, argument: &str) -> Result<(), DeckError> 
         text: argument.to_string(),
         is_file: false,
     });
+    if let Some(fault) = Fault::of_invisible(&source) {
+        return Err(fault.into());
+    }
     let whole = SourceSpan {
         source: source.clone(),
         span: 0..argument.len(),
