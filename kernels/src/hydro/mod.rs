@@ -75,7 +75,7 @@ pub enum RiemannSolver {
 pub enum ShockCure {
     /// No cure.
     None,
-    /// HLLE fluxes through faces that are transverse to a shock, see [`shock`].
+    /// HLLE fluxes through faces that are transverse to a shock or normal to a slow one, see [`shock`].
     Hlle,
 }
 
@@ -90,7 +90,7 @@ pub struct FluidMethod {
     pub limiter: Limiter,
     /// Riemann solver.
     pub riemann: RiemannSolver,
-    /// Cure of the shock instability; without effect if the Riemann solver is HLLE.
+    /// Cure of the shock instability.
     pub shock_cure: ShockCure,
     /// Parameter of [`Limiter::Minmod`], from 1 (most diffusive) to 2 (monotonized central).
     pub minmod_theta: f64,
@@ -123,7 +123,7 @@ impl FluidMethod {
     /// Returns `true` if shocks are detected.
     #[must_use]
     pub fn cures_shocks(&self) -> bool {
-        self.shock_cure == ShockCure::Hlle && self.riemann != RiemannSolver::Hlle
+        self.shock_cure == ShockCure::Hlle
     }
 
     /// Returns the number of ghost layers that a step needs: one for the slopes (two with PPM), one for the edges outside the patch, and
@@ -220,9 +220,9 @@ fn faces_items() -> Vec<&'static Item> {
         riemann::normalized_fraction::ITEM,
         riemann::flux_hllc::ITEM,
         riemann::flux_hlle::ITEM,
+        riemann::flux_smoothed::ITEM,
         riemann::exact::flux_exact::ITEM,
         shock::shock_along::ITEM,
-        shock::shock_axes::ITEM,
-        shock::transverse::ITEM,
+        shock::damped::ITEM,
     ]
 }

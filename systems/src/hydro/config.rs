@@ -73,7 +73,7 @@ choice! {
     ShockCureWord => ShockCure:
     /// No cure: such shocks may break up.
     None,
-    /// HLLE fluxes through the faces that are transverse to a shock.
+    /// HLLE fluxes through the faces that are transverse to a shock or normal to a slow one.
     Hlle,
 }
 
@@ -140,8 +140,8 @@ pub struct HydroConfig {
     /// Riemann solver.
     #[key(default = RiemannWord::Hllc)]
     pub riemann: RiemannWord,
-    /// Flux through faces that are transverse to a shock. Without a cure, strong shocks along the mesh break up, unless
-    /// `riemann` is `hlle`.
+    /// Fluxes in shocks along the mesh. Without a cure, such shocks break up if they are strong. Shocks at rest break up
+    /// with every choice of `riemann`, others unless it is `hlle`.
     #[key(default = ShockCureWord::Hlle)]
     pub shock_cure: ShockCureWord,
     /// Names of passive scalars: letters, digits and `_`; at most 59 names.

@@ -5,7 +5,7 @@ use nestar::engine::device::{Device, LaunchShape};
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
-    Reconstruction, RiemannSolver, Scheme,
+    Reconstruction, RiemannSolver, Scheme, ShockCure,
 };
 use nestar::kernels::hydro::{DualStates, GasStates};
 use nestar::kernels::mesh::RowShape;
@@ -297,6 +297,7 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             reconstruction,
             limiter,
             riemann,
+            shock_cure: ShockCure::Hlle,
             ..FluidMethod::default()
         };
         let case = Case {

@@ -128,8 +128,7 @@ impl FluidProgram {
             dual::slope_factor::ITEM,
             dual::reconcile_energies::ITEM,
             shock::shock_along::ITEM,
-            shock::shock_axes::ITEM,
-            shock::transverse::ITEM,
+            shock::damped::ITEM,
             hancock::half_step::ITEM,
             hancock::half_step_scalar::ITEM,
             hancock::predicted::ITEM,
@@ -148,6 +147,7 @@ impl FluidProgram {
             riemann::normalized_fraction::ITEM,
             riemann::flux_hllc::ITEM,
             riemann::flux_hlle::ITEM,
+            riemann::flux_smoothed::ITEM,
             riemann::exact::flux_exact::ITEM,
             fluxes::mean4::ITEM,
         ]

@@ -3,8 +3,8 @@
 //! Each pass is instantiated separately and called through a function pointer. The number of instantiations is therefore the sum of the
 //! choices (limiters, solvers, reconstructions), not their product. All give the same bits.
 use super::passes::{
-    EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass,
-    SlopePass, UpdatePass,
+    EdgePass, FlattenPass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass,
+    SignalRatePass, SlopePass, UpdatePass,
 };
 use crate::hydro::FluidMethod;
 use nestar_device::Real;
@@ -110,6 +110,7 @@ pub struct Passes<E> {
     pub primitives: unsafe fn(&PrimitivePass<E>),
     pub shocks: unsafe fn(&ShockPass<E>) -> bool,
     pub slopes: unsafe fn(&SlopePass<E>),
+    pub flatten: unsafe fn(&FlattenPass<E>),
     pub edges: unsafe fn(&EdgePass<E>),
     pub fluxes: unsafe fn(&FluxPass<E>),
     pub damped_fluxes: unsafe fn(&FluxPass<E>),
@@ -124,7 +125,7 @@ pub struct Passes<E> {
 macro_rules! instruction_set {
     ($module:ident $(, $features:literal)?) => {
         mod $module {
-            use super::super::passes::{self, EdgePass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
+            use super::super::passes::{self, EdgePass, FlattenPass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
             use super::Passes;
             use crate::hydro::limiter::{MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER};
             use crate::hydro::riemann::{HLLC, HLLE};
@@ -134,6 +135,7 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] primitives[const DUAL: bool](PrimitivePass));
             instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] parabolas[const HALF_STEP: bool, const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] flatten[](FlattenPass));
             instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](EdgePass));
             instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](FluxPass));
             instruction_set!(@entry [$($features)?] shocks[](ShockPass) -> bool);
@@ -184,6 +186,7 @@ macro_rules! instruction_set {
                         Reconstruction::Ppm if hancock => parabolas::<V, true, MONOTONIZED_CENTRAL>,
                         Reconstruction::Ppm => limited_parabolas_of::<V>(method.limiter),
                     },
+                    flatten: flatten::<V>,
                     edges: edges_of::<V>(method),
                     fluxes: match method.riemann {
                         RiemannSolver::Hllc => fluxes::<V, HLLC>,

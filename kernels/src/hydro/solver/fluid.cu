@@ -32,8 +32,8 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 
 // ---- faces and cells
 
-// Computes the flux through one face and stores it in place of the lower state. Faces in `shocks` (null for none) take
-// HLLE fluxes. Velocity, internal energy and its flux replace the first components of the upper state.
+// Computes the flux through one face and stores it in place of the lower state. Faces in `shocks` (null for none) take HLLE fluxes, smoothed
+// ones if they are normal to a slow shock. Velocity, internal energy and its flux replace the first components of the upper state.
 template<int D>
 RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* flagged, const unsigned* shocks) {
   State l, r, flux;
@@ -47,8 +47,12 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
       l.d[v] = left[(D * GAS + component<D>(v)) * FACES + f];
       r.d[v] = right[(D * GAS + component<D>(v)) * FACES + f];
     }
-    if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, f, at)) flux = hydro::riemann::flux_hlle<REAL>(l, r, gamma());
-    else flux = riemann(l, r);
+    if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, f, at)) {
+      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = hydro::riemann::flux_smoothed<REAL>(l, r, gamma());
+      else flux = hydro::riemann::flux_hlle<REAL>(l, r, gamma());
+    } else {
+      flux = riemann(l, r);
+    }
   }
   RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
   if constexpr (DUAL) {

@@ -1,8 +1,8 @@
 //! Order of a patch update: passes march through the planes of the block from low to high z. Edge states and fluxes of a few planes thus
 //! stay in the first-level cache.
 use super::passes::{
-    EdgePass, FacePlanes, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SlopePass,
-    UpdatePass,
+    EdgePass, FacePlanes, FlattenPass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass,
+    ShockPass, SlopePass, UpdatePass,
 };
 use super::scratch::{PatchScratch, ScratchLayout};
 use super::{CellMask10, FaceFluxes, HydroReal, PatchOutcome, PatchSolver, first_order};
@@ -104,7 +104,7 @@ impl<R: HydroReal> March<'_, R> {
             cell_stride: l.block,
             planes: PATCH + 2,
             count: span.count(),
-            axes: p.wrapping_add(l.shocks),
+            along: p.wrapping_add(l.shocks),
         };
         // SAFETY: the ranges keep at least one cell away from the block's surface, and the arrays are padded
         unsafe { (self.solver.passes.shocks)(&arguments) }
@@ -126,6 +126,9 @@ impl<R: HydroReal> March<'_, R> {
         let first = if inside || half_steps { 0 } else { 2 };
         for axis in first..3 {
             self.slopes(axis, k, span);
+            if self.shocked {
+                self.flatten(axis, k, span);
+            }
         }
         self.edges(k, span);
     }
@@ -147,6 +150,22 @@ impl<R: HydroReal> March<'_, R> {
         };
         // SAFETY: the span keeps as many cells from the block's surface as the reconstruction reads
         unsafe { (self.solver.passes.slopes)(&arguments) }
+    }
+
+    /// Reduces the slopes along `axis` in slow shocks along it to first order.
+    fn flatten(&mut self, axis: usize, k: usize, span: CellRange) {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let place = axis * l.planes() + span.start;
+        let shocks = l.shocks + axis * l.block + k * l.steps()[2] + span.start;
+        let arguments = FlattenPass {
+            shocks: p.wrapping_add(shocks).cast_const(),
+            lower: p.wrapping_add(l.lower + place),
+            upper: p.wrapping_add(l.upper + place),
+            stride: l.plane,
+            count: span.count(),
+        };
+        // SAFETY: the slopes of the span were just computed, and shocks were found in one layer around the patch
+        unsafe { (self.solver.passes.flatten)(&arguments) }
     }
 
     fn edges(&mut self, k: usize, span: CellRange) {
@@ -196,6 +215,7 @@ impl<R: HydroReal> March<'_, R> {
         let cells = l.shocks + k * l.steps()[2] + corner;
         let arguments = FluxPass {
             shocks: [cells - l.steps()[axis], cells].map(|at| p.wrapping_add(at).cast_const()),
+            shock_stride: l.block,
             left: p.wrapping_add(l.high + left_slot * planes + before),
             right: p.wrapping_add(l.low + axis * planes + corner),
             state_stride: l.plane,
@@ -380,6 +400,7 @@ impl<R: HydroReal> March<'_, R> {
         let arguments = FluxPass {
             // the predictor takes the fluxes of the solver everywhere
             shocks: [p.cast_const(); 2],
+            shock_stride: 0,
             left: p.wrapping_add(cells - step),
             right: p.wrapping_add(cells),
             state_stride: l.block,

@@ -39,7 +39,7 @@ pub(super) struct ScratchLayout {
     pub high: usize,
     /// Fluxes through the lower faces: x, y, and z of even and odd planes.
     pub flux: usize,
-    /// Axes of the shocks in each cell (block of one component), if shocks are detected.
+    /// Shocks along each axis in each cell (block of three components), if shocks are detected.
     pub shocks: usize,
     /// Elements of the arena.
     pub total: usize,
@@ -64,7 +64,7 @@ impl ScratchLayout {
         let high = low + 3 * planes;
         let flux = high + 4 * planes;
         let shocks = flux + 4 * planes;
-        let total = shocks + if method.cures_shocks() { block } else { 0 };
+        let total = shocks + if method.cures_shocks() { 3 * block } else { 0 };
         ScratchLayout {
             ghosts,
             width,

@@ -89,10 +89,11 @@ template<int D> RS_FN State rotated(const State& w) {
 
 // ---- cells in shocks (passes/shocks.rs)
 
-// Masks of the 10^3 cells of a patch and one layer around it: for each axis the cells with a shock along another axis. One more word is
-// not zero if there are any such cells.
+// Masks of the 10^3 cells of a patch and one layer around it: for each axis the cells whose faces normal to it take HLLE fluxes, then for
+// each axis the cells with a slow shock along it. One more word is not zero if there are any such cells.
 constexpr int SHOCK_WORDS = 32;
-constexpr int ANY_SHOCK = 3 * SHOCK_WORDS;
+constexpr int SLOW_SHOCKS = 3 * SHOCK_WORDS;
+constexpr int ANY_SHOCK = 6 * SHOCK_WORDS;
 
 // Primitive variables of the block: density, velocity along an axis, pressure.
 struct BlockCells {
@@ -119,8 +120,9 @@ template<class Cells> RS_FN bool is_smooth(const Cells& cells, int at, int width
   return !(high - low > REAL(0.5) * low);
 }
 
-// Marks cell `at` of a block of `width` cells along an axis, whose place among the 10^3 cells is `cell`, if it is in a shock.
-template<class Cells> RS_FN void mark_shocks(const Cells& cells, const int* cell, int at, int width, unsigned* shocks) {
+// Marks cell `at` of a block of `width` cells along an axis, whose place among the 10^3 cells is `cell`, if it is in a shock. Returns the
+// axes of slow shocks in it, one bit each.
+template<class Cells> RS_FN unsigned mark_shocks(const Cells& cells, const int* cell, int at, int width, unsigned* shocks) {
   const int steps[3] = {1, width, width * width};
   REAL found[3];
   RS_UNROLL for (int d = 0; d < 3; ++d) {
@@ -128,12 +130,28 @@ template<class Cells> RS_FN void mark_shocks(const Cells& cells, const int* cell
     found[d] = hydro::shock::shock_along<REAL>(rs::arr<REAL, 2>{{below.d[0], above.d[0]}}, rs::arr<REAL, 2>{{below.d[1], above.d[1]}},
                                                Three{{below.d[2], here.d[2], above.d[2]}});
   }
-  const REAL axes = hydro::shock::shock_axes<REAL>(found[0], found[1], found[2]);
-  if (!(axes > REAL(0))) return;
+  if (!(rs::max(rs::max(found[0], found[1]), found[2]) > REAL(0))) return 0;
   launch::atomic_or(shocks + ANY_SHOCK, 1u);
   const int bit = cell[0] + 10 * (cell[1] + 10 * cell[2]);
-  RS_UNROLL for (int d = 0; d < 3; ++d)
-    if (hydro::shock::transverse<REAL>(axes, axes, REAL(1 << d)) > REAL(0)) launch::atomic_or(shocks + d * SHOCK_WORDS + bit / 32, 1u << (bit % 32));
+  unsigned* word = shocks + bit / 32;
+  unsigned slow = 0;
+  RS_UNROLL for (int d = 0; d < 3; ++d) {
+    if (hydro::shock::damped<REAL>(found[d], found[(d + 1) % 3], found[(d + 2) % 3]) > REAL(0))
+      launch::atomic_or(word + d * SHOCK_WORDS, 1u << (bit % 32));
+    if (!(found[d] > REAL(1))) continue;
+    launch::atomic_or(word + SLOW_SHOCKS + d * SHOCK_WORDS, 1u << (bit % 32));
+    slow |= 1u << d;
+  }
+  return slow;
+}
+
+// Returns the axes of slow shocks in a marked cell, one bit each.
+RS_FN unsigned slow_axes(const unsigned* shocks, const int* cell) {
+  if (!shocks[ANY_SHOCK]) return 0;
+  const int bit = cell[0] + 10 * (cell[1] + 10 * cell[2]);
+  unsigned slow = 0;
+  RS_UNROLL for (int d = 0; d < 3; ++d) slow |= (shocks[SLOW_SHOCKS + d * SHOCK_WORDS + bit / 32] >> bit % 32 & 1) << d;
+  return slow;
 }
 
 // ---- the predictor of the van Leer scheme
@@ -261,7 +279,16 @@ RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State
   }
 }
 
-// Edge states of one of the 10^3 cells of the patch and the layer around it; marks it in `shocks`.
+// Reduces the slopes along the axes of slow shocks to first order.
+RS_FN void flatten(unsigned slow, State* lower, State* upper) {
+  RS_UNROLL for (int d = 0; d < 3; ++d) {
+    if (!(slow >> d & 1)) continue;
+    RS_UNROLL for (int v = 0; v < GAS; ++v) lower[d].d[v] = upper[d].d[v] = REAL(0);
+  }
+}
+
+// Edge states of one of the 10^3 cells of the patch and the layer around it. With half steps it marks the cell in `shocks`; otherwise the
+// cell is already marked.
 RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate, unsigned* shocks) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
@@ -273,6 +300,13 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if (HALF_STEP || x) distances5<0>(block, at, lower[0], upper[0]);
   if (HALF_STEP || y) distances5<1>(block, at, lower[1], upper[1]);
   if (HALF_STEP || z) distances5<2>(block, at, lower[2], upper[2]);
+  if constexpr (CURE) {
+    const int place[3] = {i + 1, j + 1, k + 1};
+    unsigned slow = 0;
+    if constexpr (!HALF_STEP) slow = slow_axes(shocks, place);
+    else if (marked) slow = mark_shocks(BlockCells{block}, place, at, WIDTH, shocks);
+    if (slow) flatten(slow, lower, upper);
+  }
   if constexpr (HALF_STEP) {
     const rs::arr<State, 3> half{{halves(lower[0], upper[0]), halves(lower[1], upper[1]), halves(lower[2], upper[2])}};
     h = hydro::hancock::half_step<REAL>(w, half, rate, gamma());
@@ -280,8 +314,6 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0], rate);
   if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1], rate);
   if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate);
-  const int place[3] = {i + 1, j + 1, k + 1};
-  if (marked) mark_shocks(BlockCells{block}, place, at, WIDTH, shocks);
 }
 
 // Computes the same for the mass fraction of a scalar, with `left` and `right` for one variable per axis, always half a step later.

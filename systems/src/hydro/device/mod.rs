@@ -331,7 +331,7 @@ impl StepKernel {
 /// Returns `true` if the scratch memory of `blocks` blocks fits into the shared memory of a multiprocessor.
 fn fits(program: &FluidProgram, limits: &DeviceLimits, blocks: u32) -> bool {
     // masks and block reduction
-    const DECLARED: u32 = 1024;
+    const DECLARED: u32 = 1536;
     let bytes = (program.scratch() * program.value_bytes()) as u32 + DECLARED;
     bytes <= limits.shared_per_block
         && blocks * (bytes + limits.shared_reserved_per_block) <= limits.shared_per_multiprocessor

@@ -5,16 +5,18 @@ use crate::hydro::dual;
 use crate::hydro::riemann::exact::flux_exact;
 use crate::hydro::riemann::flux_hllc;
 use crate::hydro::riemann::flux_hlle;
-use crate::hydro::riemann::{HLLC, flux_of_scalar, normalized_fraction};
-use crate::hydro::shock::transverse;
+use crate::hydro::riemann::{HLLC, flux_of_scalar, flux_smoothed, normalized_fraction};
+use crate::hydro::shock::damped;
 use crate::mesh::ShareSets;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num, Real};
 
 /// Computes fluxes through faces normal to one axis: `rows` rows of `length` faces, `pitch` elements apart. One long row is a flat range.
 pub struct FluxPass<E> {
-    /// Axes of shocks in the cells on the lower and the upper side of the first face; read by [`damped_fluxes`] only.
+    /// Shocks along x in the cells on the lower and the upper side of the first face, and elements from axis to axis; read by
+    /// [`damped_fluxes`] only.
     pub shocks: [*const E; 2],
+    pub shock_stride: usize,
     /// States on the lower and the upper side of the first face.
     pub left: *const E,
     pub right: *const E,
@@ -55,6 +57,26 @@ impl<E> FluxPass<E> {
         } else {
             (rows_at_once::<V>(), self.pitch)
         }
+    }
+
+    /// Returns the larger result of [`shock_along`](crate::hydro::shock::shock_along) the normal of the cells on both sides of the faces at
+    /// `o`, and the larger of [`damped`].
+    #[inline(always)]
+    unsafe fn shocks_at<V: Simd<E = E>>(&self, o: usize, pitch: usize) -> (V, V) {
+        let [below, above] = self.shocks.map(|side| {
+            [0, 1, 2].map(|n| {
+                let axis = (self.axis + n) % 3;
+                // SAFETY: the caller vouches for the shocks of these cells
+                unsafe { V::load2(side.add(o + axis * self.shock_stride), pitch) }
+            })
+        });
+        (
+            Num::max(below[0], above[0]),
+            Num::max(
+                damped(below[0], below[1], below[2]),
+                damped(above[0], above[1], above[2]),
+            ),
+        )
     }
 
     /// Returns component `c` on the lower and upper sides of the faces at `o`.
@@ -99,11 +121,12 @@ pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
     }
 }
 
-/// Replaces the fluxes of the gas through faces that are transverse to a shock by HLLE fluxes.
+/// Replaces the fluxes of the gas through faces that are transverse to a shock by HLLE fluxes, and those through faces that are normal to a
+/// slow shock by smoothed ones.
 #[inline(always)]
 pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
     let gamma = splat::<V>(a.gamma);
-    let normal = V::lit([1.0, 2.0, 4.0][a.axis]);
+    let zero = V::lit(0.0);
     let order = a.order();
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
@@ -111,9 +134,8 @@ pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
             let o = row * a.pitch + i;
             // SAFETY: as in `fluxes`; the shocks of the cells on both sides are stored
             unsafe {
-                let [below, above] = a.shocks.map(|axes| V::load2(axes.add(o), pitch));
-                let damped = transverse(below, above, normal);
-                if !Num::gt(largest(damped), V::E::lit(0.0)) {
+                let (slow, found) = a.shocks_at::<V>(o, pitch);
+                if !Num::gt(largest(found), V::E::lit(0.0)) {
                     continue;
                 }
                 let (mut l, mut r) = ([gamma; 5], [gamma; 5]);
@@ -121,11 +143,17 @@ pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                     l[v] = V::load2(a.left.add(o + order[v] * a.state_stride), pitch);
                     r[v] = V::load2(a.right.add(o + order[v] * a.state_stride), pitch);
                 }
-                let f = flux_hlle(&l, &r, gamma);
+                let mut f = flux_hlle(&l, &r, gamma);
+                if Num::gt(largest(slow), V::E::lit(1.0)) {
+                    let smoothed = flux_smoothed(&l, &r, gamma);
+                    for v in 0..5 {
+                        f[v] = V::select(Num::gt(slow, V::lit(1.0)), smoothed[v], f[v]);
+                    }
+                }
                 for v in 0..5 {
                     let flux = a.flux.add(o + order[v] * a.flux_stride);
                     let old = V::load2(flux, pitch);
-                    V::select(Num::gt(damped, V::lit(0.0)), f[v], old).store2(flux, pitch);
+                    V::select(Num::gt(found, zero), f[v], old).store2(flux, pitch);
                 }
             }
         }

@@ -9,7 +9,9 @@ mod shocks;
 mod update;
 
 pub use fluxes::{FluxPass, damped_fluxes, exact_fluxes, fluxes, internal_fluxes, scalar_fluxes};
-pub use reconstruct::{EdgePass, PrimitivePass, SlopePass, edges, parabolas, primitives, slopes};
+pub use reconstruct::{
+    EdgePass, FlattenPass, PrimitivePass, SlopePass, edges, flatten, parabolas, primitives, slopes,
+};
 pub use shocks::{ShockPass, shocks};
 pub use update::{
     FacePlanes, PlaneOutcome, PredictPass, SignalRatePass, UpdatePass, predict, signal_rate, update,

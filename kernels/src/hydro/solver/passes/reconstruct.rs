@@ -1,9 +1,10 @@
 //! Reconstruction: from the conserved block to the states at the faces of its cells.
-use super::{load5, splat, splat3, store5};
+use super::{largest, load5, splat, splat3, store5};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
 use crate::hydro::{dual, eos, hancock};
 use nestar_device::simd::Simd;
+use nestar_device::{Lane, Num};
 
 /// Converts conserved to primitive variables over a flat range.
 pub struct PrimitivePass<E> {
@@ -111,6 +112,37 @@ pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &
             }
             o += V::N;
         }
+    }
+}
+
+/// Sets the distances of the gas along one axis to zero in the cells of slow shocks, over a flat range.
+pub struct FlattenPass<E> {
+    /// Shocks along the axis in the first cell.
+    pub shocks: *const E,
+    pub lower: *mut E,
+    pub upper: *mut E,
+    pub stride: usize,
+    pub count: usize,
+}
+
+/// Sets distances to zero in slow shocks.
+#[inline(always)]
+pub unsafe fn flatten<V: Simd>(a: &FlattenPass<V::E>) {
+    let mut o = 0;
+    while o < a.count {
+        // SAFETY: the shocks of the range are stored; the planes hold a vector beyond it
+        unsafe {
+            let shock = V::load(a.shocks.add(o));
+            if Num::gt(largest(shock), V::E::lit(1.0)) {
+                for distances in [a.lower, a.upper] {
+                    for v in 0..5 {
+                        let p = distances.add(o + v * a.stride);
+                        V::select(Num::gt(shock, V::lit(1.0)), V::lit(0.0), V::load(p)).store(p);
+                    }
+                }
+            }
+        }
+        o += V::N;
     }
 }
 

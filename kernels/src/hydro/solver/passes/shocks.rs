@@ -1,6 +1,6 @@
 //! Detection of shocks.
 use super::{largest, splat};
-use crate::hydro::shock::{shock_along, shock_axes};
+use crate::hydro::shock::shock_along;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num, Real};
 
@@ -17,11 +17,11 @@ pub struct ShockPass<E> {
     pub cell_stride: usize,
     pub planes: usize,
     pub count: usize,
-    /// [`shock_axes`] of each cell, at the offsets of the block.
-    pub axes: *mut E,
+    /// [`shock_along`] each axis for each cell, at the offsets of the block; `cell_stride` elements from axis to axis.
+    pub along: *mut E,
 }
 
-/// Returns `true` if there may be shocks; then the axes of all cells have been stored.
+/// Returns `true` if there are shocks; then the results for all cells have been stored.
 #[inline(always)]
 pub unsafe fn shocks<V: Simd>(a: &ShockPass<V::E>) -> bool {
     // SAFETY: the caller vouches for the block; the ranges keep one cell away from its surface
@@ -33,9 +33,10 @@ pub unsafe fn shocks<V: Simd>(a: &ShockPass<V::E>) -> bool {
         for k in 0..a.planes {
             for o in (0..a.count).step_by(V::N) {
                 let at = a.first + k * a.steps[2] + o;
-                let axes = axes_of::<V>(a, at);
-                axes.store(a.axes.add(at));
-                found = Num::max(axes, found);
+                for (d, shock) in along_axes::<V>(a, at).into_iter().enumerate() {
+                    shock.store(a.along.add(d * a.cell_stride + at));
+                    found = Num::max(shock, found);
+                }
             }
         }
         Num::gt(largest(found), V::E::lit(0.0))
@@ -61,9 +62,9 @@ unsafe fn is_smooth<V: Simd>(a: &ShockPass<V::E>) -> bool {
     }
 }
 
-/// Returns the axes of the shocks in the cells at `at`.
+/// Returns [`shock_along`] each axis for the cells at `at`.
 #[inline(always)]
-unsafe fn axes_of<V: Simd>(a: &ShockPass<V::E>, at: usize) -> V {
+unsafe fn along_axes<V: Simd>(a: &ShockPass<V::E>, at: usize) -> [V; 3] {
     let mut found = [V::lit(0.0); 3];
     for (d, shock) in found.iter_mut().enumerate() {
         // SAFETY: the cells next to the range lie inside the block
@@ -75,5 +76,5 @@ unsafe fn axes_of<V: Simd>(a: &ShockPass<V::E>, at: usize) -> V {
             *shock = shock_along(&pair(0), &pair(1 + d), &pressure);
         }
     }
-    shock_axes(found[0], found[1], found[2])
+    found
 }
