@@ -692,6 +692,12 @@ fn invalid_views_are_refused_with_their_line() {
         ),
         ("points = 37", "points = 1", "at least 2", "points = 1"),
         (
+            "right = [1.0, 0.75, 0.5]",
+            "right = [0.3, 0.75, 0.5]",
+            "must be in the region of the view",
+            "position = 0.41",
+        ),
+        (
             "kind = \"spectrum\"",
             "kind = \"spectrum\"\nregion = { left = [0, 0, 0], right = [1, 1, 1] }",
             "has no meaning for a spectrum",

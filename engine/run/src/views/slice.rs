@@ -36,6 +36,9 @@ impl ViewKind for SliceConfig {
         context.require_inside("position", axis, self.position)?;
         let mut plane = Plane::new(context, self.axis);
         let cell = context.cell(plane.level, axis, self.position);
+        if !(plane.cells[axis][0]..plane.cells[axis][1]).contains(&cell) {
+            return Err(context.error("position", "must be in the region of the view"));
+        }
         plane.cells[axis] = [cell, cell + 1];
         Ok(Box::new(Slice {
             plane,
