@@ -348,7 +348,9 @@ fn open_foreign(path: &Path) -> std::result::Result<Array<FilesystemStore>, Stri
     let mut renamed = false;
     for codec in metadata["codecs"].as_array_mut().into_iter().flatten() {
         let plain = match codec["name"].as_str() {
-            Some("numcodecs.zlib") => json!({"name": "zlib", "configuration": {"level": 1}}),
+            Some("numcodecs.zlib") => {
+                json!({"name": "numcodecs.zlib", "configuration": {"level": 1}})
+            }
             Some("numcodecs.gzip") => json!({"name": "gzip", "configuration": {"level": 1}}),
             Some("numcodecs.zstd") => {
                 json!({"name": "zstd", "configuration": {"level": 1, "checksum": false}})
