@@ -4,6 +4,7 @@ use crate::series::Series;
 use crate::{Result, SnapshotError, Values};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 /// Entries in the queue; the run waits when there are more.
@@ -28,7 +29,11 @@ enum Job {
 /// thread appends them.
 pub struct SeriesWriter {
     place: Place,
+    /// The first error, until the caller knows it.
+    failure: Failure,
 }
+
+type Failure = Arc<Mutex<Option<SnapshotError>>>;
 
 /// Where entries are appended.
 enum Place {
@@ -54,9 +59,11 @@ impl SeriesWriter {
             }
         };
         let thread = Builder::new().name("nestar-views".into()).spawn(work);
+        let failure = Failure::default();
         let all = AllSeries {
             list: series,
-            failure: None,
+            failed: false,
+            failure: failure.clone(),
         };
         let place = match thread {
             Err(_) => Place::Here(all),
@@ -68,14 +75,14 @@ impl SeriesWriter {
                 Err(back) => Place::Here(back.0),
             },
         };
-        Self { place }
+        Self { place, failure }
     }
 
-    /// Appends an entry to the series with the number `series`, at the latest before the next [`sync`](Self::sync), which reports an error.
-    /// `values` returns the values of its arrays.
+    /// Appends an entry to the series with the number `series`, at the latest before the next [`sync`](Self::sync). `values` returns the
+    /// values of its arrays.
     ///
     /// # Errors
-    /// [`SnapshotError::Request`] if the thread has panicked.
+    /// The error of an earlier entry; [`SnapshotError::Request`] if the thread has panicked.
     pub fn append(
         &mut self,
         series: usize,
@@ -83,6 +90,9 @@ impl SeriesWriter {
         step: u64,
         values: impl FnOnce() -> Vec<Values> + Send + 'static,
     ) -> Result<()> {
+        if let Some(failure) = take(&self.failure) {
+            return Err(failure);
+        }
         let values = Box::new(values);
         let entry = Entry {
             series,
@@ -103,7 +113,7 @@ impl SeriesWriter {
     /// Waits until all entries are on disk.
     ///
     /// # Errors
-    /// The first error of an entry; [`SnapshotError::Io`] if a file cannot be synced.
+    /// The first error of an entry, unless [`append`](Self::append) has reported it; [`SnapshotError::Io`] if a file cannot be synced.
     pub fn sync(&mut self) -> Result<()> {
         match &mut self.place {
             Place::Here(all) => all.sync(),
@@ -142,10 +152,18 @@ fn panicked() -> SnapshotError {
     SnapshotError::Request("the thread that writes views panicked".into())
 }
 
+/// Takes the first error.
+fn take(failure: &Failure) -> Option<SnapshotError> {
+    let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+    failure.take()
+}
+
 /// All series and the first error.
 struct AllSeries {
     list: Vec<Series>,
-    failure: Option<SnapshotError>,
+    /// `true` after an error.
+    failed: bool,
+    failure: Failure,
 }
 
 impl AllSeries {
@@ -161,18 +179,59 @@ impl AllSeries {
 
     /// Appends an entry unless an earlier one failed: a series has no gaps.
     fn append(&mut self, entry: Entry) {
-        if self.failure.is_some() {
+        if self.failed {
             return;
         }
         let series = &mut self.list[entry.series];
         let values = (entry.values)();
-        self.failure = series.append(entry.time, entry.step, &values).err();
+        if let Err(error) = series.append(entry.time, entry.step, &values) {
+            self.failed = true;
+            *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        }
     }
 
     fn sync(&mut self) -> Result<()> {
-        match self.failure.take() {
+        match take(&self.failure) {
             Some(failure) => Err(failure),
             None => self.list.iter_mut().try_for_each(Series::sync),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SeriesWriter;
+    use crate::{DataType, Series, SeriesArray, SeriesPlan, Values};
+    use serde_json::Map;
+
+    #[test]
+    fn an_error_ends_the_next_append() {
+        let folder = std::env::temp_dir().join(format!("nestar-series-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let plan = SeriesPlan {
+            attributes: Map::new(),
+            time: Map::new(),
+            coordinates: Vec::new(),
+            arrays: vec![SeriesArray {
+                name: "a".into(),
+                data_type: DataType::F64,
+                dimensions: Vec::new(),
+                shape: Vec::new(),
+                attributes: Map::new(),
+            }],
+        };
+        let series = Series::create(&folder, &plan).expect("a series");
+        let mut writer = SeriesWriter::new(vec![series], 1);
+        let values = || vec![Values::F64(vec![1.0])];
+        writer.append(0, 0.0, 0, values).expect("queued");
+        writer.sync().expect("written");
+        std::fs::remove_dir_all(&folder).expect("removed");
+        writer.append(0, 1.0, 1, values).expect("queued");
+        while !writer.failure.lock().expect("no panic").is_some() {
+            std::thread::yield_now();
+        }
+        let error = writer.append(0, 2.0, 2, values).expect_err("reported");
+        assert!(error.to_string().contains("nestar-series"), "{error}");
+        assert!(!folder.exists());
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const PATCH: usize = PATCH_SIZE as usize;
 pub(crate) const CELLS: usize = PATCH * PATCH * PATCH;
 /// Number of patches read at a time.
 const PATCHES_PER_CHUNK: usize = 1024;
-/// Number of patches of which sums are formed at a time; it decides on the order of sums, so that they do not depend on threads.
+/// Number of patches that are summed together. It fixes the order of summation, so that sums do not depend on the number of threads.
 const PATCHES_PER_PART: usize = 128;
 
 /// Patches of one level with the values of fields.

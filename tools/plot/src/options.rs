@@ -196,7 +196,7 @@ pub struct PlotOptions {
     pub log_axes: [bool; 2],
     /// Contours of a picture.
     pub contours: Option<Contours>,
-    /// Vector field of which arrows are drawn: `velocity` for `velocity_x`, `velocity_y` and `velocity_z`.
+    /// Vector field to draw as arrows: `velocity` for `velocity_x`, `velocity_y` and `velocity_z`.
     pub arrows: Option<String>,
     /// Vector field of which streamlines are drawn, like `arrows`.
     pub streamlines: Option<String>,

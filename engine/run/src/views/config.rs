@@ -94,8 +94,8 @@ pub struct ViewConfig {
     /// Names of fields (`nestar list fields`), or tables with the `name` and the `formula` of a quantity.
     #[serde(default)]
     pub fields: Vec<ViewField>,
-    /// Finest level that is used, whose cells hold the mean of finer ones; default: the finest level of the run. The default of
-    /// slices and projections is the finest level of which the box has at most 4096 cells along each axis, that of spectra 512.
+    /// Finest level that is used, whose cells hold the mean of finer ones; default: the finest level of the run. Slices and
+    /// projections default to the finest level with at most 4096 cells along each axis of the box, spectra to 512.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u32>,
     /// Part of the box; default: the whole box.

@@ -61,7 +61,7 @@ pub trait View: Send + Sync {
     /// Returns the quantities that accumulators receive.
     fn quantities(&self) -> &[Quantity];
 
-    /// Returns the finest level of which cells are used. Cells of this level that are refined hold the mean of finer cells.
+    /// Returns the finest level that the view reads. Refined cells of this level hold the mean of finer cells.
     fn finest(&self) -> usize;
 
     /// Returns `true` if the view uses the patch with this index on the level with this geometry.

@@ -59,6 +59,8 @@ impl Views {
                 config.interval,
                 clock.time,
             )?;
+            let key = format!("{}.steps", own.path);
+            (sim.settings).check_steps(&sim.deck, (&key, "entries"), config.steps, clock.time)?;
             let plan = plan(sim, &own.path, &config, &*own.reader.view);
             let resumed = is_resumed.then_some(clock.steps);
             let series = on_first_rank(&ranks, || {
