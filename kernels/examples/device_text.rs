@@ -81,7 +81,7 @@ fn items() -> [(&'static str, Instances); 3] {
     ];
     [
         ("math", plain(functions)),
-        ("hydro", hydro::device_instances()),
+        ("hydro", plain(hydro::device_items())),
         ("mesh", plain(mesh::device_items())),
     ]
 }

@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p nestar-kernels --example patch_speed [word...]` prints only lines that contain every word.
 use nestar_kernels::CELLS;
+use nestar_kernels::choice::Choice;
 use nestar_kernels::hydro::{
     FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, Reconstruction,
-    RiemannSolver, Scheme,
+    RiemannSolver, Scheme, Variables,
 };
 use std::time::Instant;
 
@@ -77,12 +78,13 @@ fn line<R: HydroReal>(
     let FluidMethod {
         scheme,
         reconstruction,
+        variables,
         limiter,
         riemann,
         ..
     } = method;
     let name = format!(
-        "{precision} {lanes:?} {scheme:?} {reconstruction:?} {limiter:?} {riemann:?} scalars={scalars}"
+        "{precision} {lanes:?} {scheme:?} {reconstruction:?} {variables:?} {limiter:?} {riemann:?} scalars={scalars}"
     );
     if words.iter().all(|word| name.contains(word)) && lanes.available() == lanes {
         println!(
@@ -96,33 +98,32 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let base = FluidMethod::default();
     let mut methods = vec![(base, 0), (base, 2)];
+    let choices = Limiter::ALL
+        .iter()
+        .map(|&limiter| FluidMethod { limiter, ..base });
+    let solvers = RiemannSolver::ALL
+        .iter()
+        .map(|&riemann| FluidMethod { riemann, ..base });
     methods.extend(
-        [Limiter::Minmod, Limiter::VanLeer, Limiter::VanAlbada]
-            .map(|limiter| (FluidMethod { limiter, ..base }, 0)),
+        choices
+            .chain(solvers)
+            .filter(|method| *method != base)
+            .map(|method| (method, 0)),
     );
-    methods.extend(
-        [RiemannSolver::Hlle, RiemannSolver::Exact]
-            .map(|riemann| (FluidMethod { riemann, ..base }, 0)),
-    );
-    methods.push((
-        FluidMethod {
-            reconstruction: Reconstruction::Ppm,
-            ..base
-        },
-        0,
-    ));
-    let van_leer = FluidMethod {
-        scheme: Scheme::VanLeer,
-        ..base
-    };
-    methods.push((van_leer, 0));
-    methods.push((
-        FluidMethod {
-            reconstruction: Reconstruction::Ppm,
-            ..van_leer
-        },
-        0,
-    ));
+    for &scheme in Scheme::ALL {
+        for &reconstruction in Reconstruction::ALL {
+            for &variables in Variables::ALL {
+                let method = FluidMethod {
+                    scheme,
+                    reconstruction,
+                    variables,
+                    ..base
+                };
+                let sensible = variables == Variables::Primitive || method.limits_slopes();
+                methods.extend((sensible && method != base).then_some((method, 0)));
+            }
+        }
+    }
     for (method, scalars) in methods {
         for lanes in [LaneChoice::Scalar, LaneChoice::Avx2, LaneChoice::Avx512] {
             line::<f64>(&words, "f64", method, lanes, scalars);

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows the ECS, MPI, files or configuration: kernels take views, scalars and parameter structs.
 pub mod chemistry;
+pub mod choice;
 pub mod cooling;
 pub mod criteria;
 pub mod gravity;

@@ -9,7 +9,7 @@ use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
 use nestar_engine::{Engine, Error};
-use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates};
+use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates, RiemannSolver};
 use nestar_kernels::mesh::{ShareSets, StateRules};
 use std::sync::Arc;
 
@@ -244,8 +244,8 @@ pub struct GasModel {
     pub pressure_formula: Option<PressureFormula>,
     /// `true` if the gas is not advanced.
     pub frozen: bool,
-    /// `true` if the Riemann solver has two waves only, which diffuses contact discontinuities.
-    pub two_waves: bool,
+    /// The Riemann solver.
+    pub riemann: RiemannSolver,
     /// Dual-energy thresholds; if set, the internal energy is stored after the first five components.
     pub dual: Option<DualEnergy>,
 }
@@ -267,7 +267,7 @@ impl GasModel {
             physical: None,
             pressure_formula: None,
             frozen: false,
-            two_waves: false,
+            riemann: RiemannSolver::Hllc,
             dual: None,
         }
     }

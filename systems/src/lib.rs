@@ -7,6 +7,7 @@
 //! * [`declare`]: scalars and derived fields,
 //! * [`register`] and [`subcycling`]: registration of cell functions,
 //! * [`units`]: code units,
+//! * [`word`]: words for numerical choices,
 //! * [`spectral`] and [`spheres`]: Fourier transforms and equilibrium spheres.
 
 pub mod acceleration;
@@ -29,6 +30,7 @@ pub mod subcycling;
 pub mod time;
 pub mod units;
 pub mod views;
+pub mod word;
 
 use nestar_deck::TableSchema;
 use nestar_engine::Plugin;

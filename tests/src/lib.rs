@@ -1,5 +1,6 @@
 //! Shared parts of the integration tests: small decks, runs with and without files, states that compare bitwise, norms.
 
+pub mod choices;
 pub mod decks;
 pub mod devices;
 pub mod evrard;

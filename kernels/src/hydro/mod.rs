@@ -3,6 +3,7 @@
 //! All physics consists of `#[device]` functions, generic over a number or a vector of numbers; [`solver`] moves data on the CPU. Results
 //! do not depend on the vector width. They are exactly symmetric: exchanging or mirroring axes of the input does the same to the output,
 //! bit for bit (signs of zeros apart).
+pub mod characteristic;
 pub mod dual;
 pub mod eos;
 pub mod hancock;
@@ -16,10 +17,13 @@ mod states;
 #[cfg(test)]
 mod tests;
 
+use crate::choice::{Choice, choices};
 use nestar_device::Item;
 
 pub use dual::DualEnergy;
 pub use eos::{Conserved, internal_energy, kinetic_energy, pressure, sound_speed};
+pub use limiter::Limiter;
+pub use riemann::RiemannSolver;
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
 };
@@ -28,55 +32,42 @@ pub use states::{DualStates, GasStates};
 /// Cells of a face of a patch.
 const FACE: usize = crate::PATCH * crate::PATCH;
 
-/// Time integration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// Half a step from the cell's own limited slopes, then one set of fluxes (Toro 2009, sec. 14.4).
-    MusclHancock,
-    /// Donor-cell predictor and second-order corrector (Falle 1991; Stone & Gardiner 2009, New Astron. 14, 139).
-    VanLeer,
+choices! {
+    /// Time integration.
+    pub enum Scheme;
+    /// MUSCL-Hancock: half a step from the cell's own limited slopes, then one set of fluxes (Toro 2009, sec. 14.4).
+    MusclHancock = "muscl-hancock";
+    /// Van Leer: donor-cell predictor and second-order corrector (Falle 1991; Stone & Gardiner 2009).
+    VanLeer = "vl";
 }
 
-/// Reconstruction of face states, in primitive variables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reconstruction {
+choices! {
+    /// Reconstruction of face states.
+    pub enum Reconstruction;
     /// Piecewise linear.
-    Plm,
-    /// Piecewise parabolic; with [`Scheme::MusclHancock`] it has its own limiter.
-    Ppm,
+    Plm = "plm";
+    /// Piecewise parabolic. With `muscl-hancock`, smooth extrema are preserved and strong shocks are flattened.
+    Ppm = "ppm";
+    /// Piecewise constant, of first order.
+    Constant = "constant";
 }
 
-/// Slope limiter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limiter {
-    /// Generalised minmod with [`FluidMethod::minmod_theta`].
-    Minmod,
-    /// Van Leer's harmonic mean.
-    VanLeer,
-    /// Van Albada.
-    VanAlbada,
-    /// Monotonized central.
-    MonotonizedCentral,
+choices! {
+    /// Variables whose slopes are limited.
+    pub enum Variables;
+    /// Density, velocity and pressure.
+    Primitive = "primitive";
+    /// Amplitudes of the waves along the axis. Not for `ppm` with `muscl-hancock`, which has no slopes.
+    Characteristic = "characteristic";
 }
 
-/// Riemann solver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RiemannSolver {
-    /// Three waves; resolves contacts exactly.
-    Hllc,
-    /// Two waves; diffusive and positive.
-    Hlle,
-    /// The exact solution; slow.
-    Exact,
-}
-
-/// Cure of the instability of shocks that are aligned with the mesh.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShockCure {
-    /// No cure.
-    None,
-    /// HLLE fluxes through faces that are transverse to a shock or normal to a slow one, see [`shock`].
-    Hlle,
+choices! {
+    /// Cure of the instability of shocks that are aligned with the mesh.
+    pub enum ShockCure;
+    /// No cure: such shocks may break up.
+    None = "none";
+    /// HLLE fluxes through the faces that are transverse to a shock or normal to a slow one.
+    Hlle = "hlle";
 }
 
 /// Selects the numerical method for the gas.
@@ -86,13 +77,15 @@ pub struct FluidMethod {
     pub scheme: Scheme,
     /// Reconstruction of face states.
     pub reconstruction: Reconstruction,
+    /// Variables whose slopes are limited.
+    pub variables: Variables,
     /// Slope limiter.
     pub limiter: Limiter,
     /// Riemann solver.
     pub riemann: RiemannSolver,
     /// Cure of the shock instability.
     pub shock_cure: ShockCure,
-    /// Parameter of [`Limiter::Minmod`], from 1 (most diffusive) to 2 (monotonized central).
+    /// Parameter of [`Limiter::Minmod`] and [`Limiter::Hybrid`], from 1 (most diffusive) to 2.
     pub minmod_theta: f64,
     /// Dual energy: carries the internal energy as a component after the total one; only with [`Scheme::MusclHancock`].
     pub dual: Option<DualEnergy>,
@@ -104,6 +97,7 @@ impl Default for FluidMethod {
         FluidMethod {
             scheme: Scheme::MusclHancock,
             reconstruction: Reconstruction::Plm,
+            variables: Variables::Primitive,
             limiter: Limiter::MonotonizedCentral,
             riemann: RiemannSolver::Hllc,
             shock_cure: ShockCure::None,
@@ -126,12 +120,28 @@ impl FluidMethod {
         self.shock_cure == ShockCure::Hlle
     }
 
+    /// Returns `true` if slopes of the gas are limited by [`FluidMethod::limiter`].
+    #[must_use]
+    pub fn limits_slopes(&self) -> bool {
+        match self.reconstruction {
+            Reconstruction::Plm => true,
+            Reconstruction::Ppm => self.scheme == Scheme::VanLeer,
+            Reconstruction::Constant => false,
+        }
+    }
+
+    /// Returns `true` if they are limited in characteristic variables.
+    #[must_use]
+    pub fn limits_waves(&self) -> bool {
+        self.limits_slopes() && self.variables == Variables::Characteristic
+    }
+
     /// Returns the number of ghost layers that a step needs: one for the slopes (two with PPM), one for the edges outside the patch, and
     /// one more for the predictor of the van Leer scheme.
     #[must_use]
     pub fn ghosts(&self) -> usize {
         let reconstruction = match self.reconstruction {
-            Reconstruction::Plm => 2,
+            Reconstruction::Plm | Reconstruction::Constant => 2,
             Reconstruction::Ppm => 3,
         };
         match self.scheme {
@@ -144,21 +154,11 @@ impl FluidMethod {
 /// Returns all device items of this module, for compilation tests of the generated CUDA text.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
-    let mut items: Vec<&'static Item> = device_instances().iter().map(|(item, _)| *item).collect();
-    items.dedup_by_key(|item| item.path());
+    let mut items = states_items();
+    items.extend(faces_items());
+    items.extend(Limiter::ALL.iter().map(|limiter| limiter.item()));
+    items.extend(RiemannSolver::ALL.iter().map(|solver| solver.item()));
     items
-}
-
-/// Returns the same items with all values of their const parameters, for [`instantiate_with`](nestar_device::instantiate_with).
-#[must_use]
-pub fn device_instances() -> Vec<(&'static Item, &'static [&'static str])> {
-    const NONE: &[&str] = &[];
-    const LIMITERS: [&[&str]; 4] = [&["0"], &["1"], &["2"], &["3"]];
-    let plain = states_items().into_iter().chain(faces_items());
-    let mut instances: Vec<_> = plain.map(|item| (item, NONE)).collect();
-    instances.extend(LIMITERS.map(|limiter| (limiter::half_slope::ITEM, limiter)));
-    instances.extend(LIMITERS.map(|limiter| (ppm::limited_parabola::ITEM, limiter)));
-    instances
 }
 
 /// Functions of cells.
@@ -206,22 +206,19 @@ fn states_items() -> Vec<&'static Item> {
 /// Slopes and functions of faces.
 fn faces_items() -> Vec<&'static Item> {
     vec![
-        limiter::half_minmod::ITEM,
-        limiter::half_monotonized_central::ITEM,
-        limiter::half_van_leer::ITEM,
-        limiter::half_van_albada::ITEM,
+        characteristic::basis::ITEM,
+        characteristic::project::ITEM,
+        characteristic::restore::ITEM,
         dual::upwind_state::ITEM,
         ppm::parabola::ITEM,
         ppm::bounded_parabola::ITEM,
+        ppm::limited_parabola::ITEM,
         ppm::flattening::ITEM,
         riemann::wave_speeds::ITEM,
         riemann::flux_of_state::ITEM,
         riemann::flux_of_scalar::ITEM,
         riemann::normalized_fraction::ITEM,
-        riemann::flux_hllc::ITEM,
-        riemann::flux_hlle::ITEM,
-        riemann::flux_smoothed::ITEM,
-        riemann::exact::flux_exact::ITEM,
+        riemann::hlle::flux_smoothed::ITEM,
         shock::shock_along::ITEM,
         shock::damped::ITEM,
     ]

@@ -3,7 +3,6 @@
 //!
 //! Edges are of fourth order (eq. 1.6); only [`limited_parabola`], used by the van Leer scheme, limits their slopes. [`parabola`] preserves
 //! smooth extrema by limits on second differences (Colella & Sekora 2008, J. Comput. Phys. 227, 7069), without their products or quotients.
-use super::limiter::half_slope;
 use nestar_device::{Lane, device};
 
 /// Returns the smaller of `a` and `b` in magnitude, or zero if their signs differ.
@@ -72,12 +71,12 @@ pub fn bounded_parabola<R: Lane>(w: &[R; 5]) -> (R, R) {
     (smaller(lower, 2.0 * upper), smaller(upper, 2.0 * lower))
 }
 
-/// Returns the same with edges from slopes of limiter `LIMITER` (the paper uses monotonized central).
+/// Returns the same with edges from limited slopes (the paper limits them by monotonized central).
+///
+/// `half` holds [`half_slope`](super::limiter::half_slope) of the three cells in the middle.
 #[device]
-pub fn limited_parabola<R: Lane, const LIMITER: u32>(w: &[R; 5], theta: R) -> (R, R) {
-    let before = half_slope::<R, LIMITER>(w[1] - w[0], w[2] - w[1], theta);
-    let here = half_slope::<R, LIMITER>(w[2] - w[1], w[3] - w[2], theta);
-    let after = half_slope::<R, LIMITER>(w[3] - w[2], w[4] - w[3], theta);
+pub fn limited_parabola<R: Lane>(w: &[R; 5], half: &[R; 3]) -> (R, R) {
+    let [before, here, after] = *half;
     let lower = 0.5 * (w[2] - w[1]) + (here - before) * 0.3333333333333333;
     let upper = 0.5 * (w[3] - w[2]) + (here - after) * 0.3333333333333333;
     (smaller(lower, 2.0 * upper), smaller(upper, 2.0 * lower))

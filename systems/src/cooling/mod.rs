@@ -33,6 +33,7 @@ use nestar_engine::data::{DerivedInputs, LevelRows, Pool};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Remarks, Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::choice::Choice;
 use nestar_kernels::cooling::{CoolingModel, scale};
 use rate_source::{CoolingLawMap, RateSource};
 use std::sync::Arc;
@@ -133,13 +134,14 @@ impl Plugin for Cooling {
                 false => sim.at_rest(&[])?.criterion::<Gas, cooling_length>(share),
             }
         }
-        if sim.world.resource::<GasModel>().two_waves {
+        let riemann = sim.world.resource::<GasModel>().riemann;
+        if !riemann.resolves_contacts() {
             let mut remarks = sim.world.resource_mut::<Remarks>();
-            remarks.0.push(
-                "[cooling] with hydro.riemann = \"hlle\": the two-wave solver diffuses hot gas into cold layers, which then cool too much (tens of \
-                 per cent over a cooling length); use \"hllc\""
-                    .into(),
-            );
+            remarks.0.push(format!(
+                "[cooling] with hydro.riemann = {:?}: this solver diffuses hot gas into cold layers, which then cool too much (tens of per cent \
+                 over a cooling length); use \"hllc\"",
+                riemann.word()
+            ));
         }
         let account = sim.register_budget("cooling", &ENERGIES)?;
         register(sim, given.cooler, numbers, account, config.split)

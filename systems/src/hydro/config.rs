@@ -3,79 +3,14 @@
 use crate::fields::GasUnits;
 use crate::fields::quantities::needs_units;
 use crate::units::Units;
+use crate::word::Word;
 use nestar_deck::{Deck, DeckError, deck};
 use nestar_kernels::hydro::{
-    DualEnergy, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, ShockCure,
+    DualEnergy, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
 };
 use nestar_kernels::mesh::ShareSets;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident => $target:ident: $($(#[$word_doc:meta])* $word:ident),+ $(,)?) => {
-        $(#[$doc])*
-        #[deck]
-        pub enum $name {
-            $($(#[$word_doc])* $word),+
-        }
-        impl From<$name> for $target {
-            fn from(word: $name) -> Self {
-                match word {
-                    $($name::$word => $target::$word),+
-                }
-            }
-        }
-    };
-}
-
-choice! {
-    /// Time integration scheme of the gas.
-    SchemeWord => Scheme:
-    /// MUSCL-Hancock.
-    MusclHancock,
-    /// Van Leer predictor-corrector.
-    #[serde(rename = "vl")]
-    VanLeer,
-}
-choice! {
-    /// Reconstruction of face states, in primitive variables.
-    ReconstructionWord => Reconstruction:
-    /// Piecewise linear.
-    Plm,
-    /// Piecewise parabolic. With `muscl-hancock` smooth extrema are preserved and strong shocks are flattened.
-    Ppm,
-}
-choice! {
-    /// Slope limiter.
-    LimiterWord => Limiter:
-    /// Generalised minmod.
-    Minmod,
-    /// Van Leer.
-    VanLeer,
-    /// Van Albada.
-    VanAlbada,
-    /// Monotonized central.
-    MonotonizedCentral,
-}
-choice! {
-    /// Riemann solver.
-    RiemannWord => RiemannSolver:
-    /// Three waves (HLLC).
-    Hllc,
-    /// Two waves (HLLE).
-    Hlle,
-    /// Exact solution.
-    Exact,
-}
-
-choice! {
-    /// Cure of the instability of shocks that are aligned with the mesh.
-    ShockCureWord => ShockCure:
-    /// No cure: such shocks may break up.
-    None,
-    /// HLLE fluxes through the faces that are transverse to a shock or normal to a slow one.
-    Hlle,
-}
 
 /// Dual-energy formalism: `true`, `false` or a table of thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,24 +61,27 @@ pub struct HydroConfig {
     #[key(default = 5.0 / 3.0, above = 1.0, max = 3.0)]
     pub gamma: f64,
     /// Time integration.
-    #[key(default = SchemeWord::MusclHancock)]
-    pub scheme: SchemeWord,
+    #[key(default = Word(Scheme::MusclHancock))]
+    pub scheme: Word<Scheme>,
     /// Reconstruction of face states.
-    #[key(default = ReconstructionWord::Plm)]
-    pub reconstruction: ReconstructionWord,
+    #[key(default = Word(Reconstruction::Plm))]
+    pub reconstruction: Word<Reconstruction>,
+    /// Variables whose slopes are limited; `ppm` with `muscl-hancock` takes `primitive` only.
+    #[key(default = Word(Variables::Primitive))]
+    pub variables: Word<Variables>,
     /// Slope limiter; `ppm` with `muscl-hancock` has its own.
-    #[key(default = LimiterWord::MonotonizedCentral)]
-    pub limiter: LimiterWord,
-    /// Parameter of the minmod limiter, from 1 (most diffusive) to 2.
+    #[key(default = Word(Limiter::MonotonizedCentral))]
+    pub limiter: Word<Limiter>,
+    /// Parameter of the limiters minmod and hybrid, from 1 (most diffusive) to 2.
     #[key(default = 1.5, min = 1.0, max = 2.0)]
     pub minmod_theta: f64,
     /// Riemann solver.
-    #[key(default = RiemannWord::Hllc)]
-    pub riemann: RiemannWord,
+    #[key(default = Word(RiemannSolver::Hllc))]
+    pub riemann: Word<RiemannSolver>,
     /// Fluxes in shocks along the mesh. Without a cure, such shocks break up if they are strong. Shocks at rest break up
     /// with every choice of `riemann`, others unless it is `hlle`.
-    #[key(default = ShockCureWord::Hlle)]
-    pub shock_cure: ShockCureWord,
+    #[key(default = Word(ShockCure::Hlle))]
+    pub shock_cure: Word<ShockCure>,
     /// Names of passive scalars: letters, digits and `_`; at most 59 names.
     #[key(default = Vec::new())]
     pub scalars: Vec<String>,
@@ -174,11 +112,12 @@ impl HydroConfig {
     #[must_use]
     pub fn method(&self) -> FluidMethod {
         FluidMethod {
-            scheme: self.scheme.into(),
-            reconstruction: self.reconstruction.into(),
-            limiter: self.limiter.into(),
-            riemann: self.riemann.into(),
-            shock_cure: self.shock_cure.into(),
+            scheme: self.scheme.0,
+            reconstruction: self.reconstruction.0,
+            variables: self.variables.0,
+            limiter: self.limiter.0,
+            riemann: self.riemann.0,
+            shock_cure: self.shock_cure.0,
             minmod_theta: self.minmod_theta,
             dual: self.dual_energy.thresholds(),
         }
@@ -204,12 +143,18 @@ impl HydroConfig {
     /// Returns the numerical method if its choices are compatible.
     ///
     /// # Errors
-    /// The dual-energy formalism is combined with a scheme other than `muscl-hancock`.
+    /// The dual-energy formalism is combined with a scheme other than `muscl-hancock`; characteristic variables are combined with a
+    /// reconstruction without limited slopes.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
         if method.dual.is_some() && method.scheme != Scheme::MusclHancock {
             let why = "the dual-energy formalism needs hydro.scheme = \"muscl-hancock\": set that, or remove this key";
             return Err(deck.error_at("hydro.dual_energy", why));
+        }
+        if method.variables == Variables::Characteristic && !method.limits_slopes() {
+            let why = "characteristic variables need slopes to limit: set hydro.reconstruction = \"plm\", or \"ppm\" with hydro.scheme = \"vl\", or \
+                       remove this key";
+            return Err(deck.error_at("hydro.variables", why));
         }
         Ok(method)
     }

@@ -120,7 +120,7 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
         physical: config.physical(&sim.deck, Units::find(sim))?,
         pressure_formula: None,
         frozen: config.frozen,
-        two_waves: config.riemann == config::RiemannWord::Hlle,
+        riemann: config.riemann.0,
         dual: config.method().dual,
     };
     for naming in declared.derived {

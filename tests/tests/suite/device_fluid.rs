@@ -2,10 +2,11 @@
 
 use nestar::device_runtime::Address;
 use nestar::engine::device::{Device, LaunchShape};
+use nestar::kernels::choice::Choice;
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
-    Reconstruction, RiemannSolver, Scheme, ShockCure,
+    Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
 };
 use nestar::kernels::hydro::{DualStates, GasStates};
 use nestar::kernels::mesh::RowShape;
@@ -247,71 +248,90 @@ fn compare_in(single: bool, device: &Device, case: &Case) {
     }
 }
 
-/// Every scheme, reconstruction, limiter and Riemann solver occurs, with and without scalars and corrected cells.
+/// Every choice occurs, with and without scalars and corrected cells.
 #[test]
 fn a_step_on_the_device_has_the_bits_of_the_cpu() {
     let Ok(device) = devices::open() else {
         println!("skipped: there is no C++ compiler on this machine");
         return;
     };
-    use Reconstruction::{Plm, Ppm};
+    use Reconstruction::{Constant, Plm, Ppm};
     use Scheme::{MusclHancock, VanLeer};
+    use Variables::{Characteristic, Primitive};
     let cases = [
         (
-            MusclHancock,
-            Plm,
-            Limiter::MonotonizedCentral,
-            RiemannSolver::Hllc,
+            (MusclHancock, Plm, Primitive),
+            "monotonized-central",
+            "hllc",
             0,
             false,
         ),
         (
-            MusclHancock,
-            Plm,
-            Limiter::VanAlbada,
-            RiemannSolver::Hlle,
+            (MusclHancock, Plm, Primitive),
+            "van-albada",
+            "hlle",
             2,
             true,
         ),
         (
-            MusclHancock,
-            Ppm,
-            Limiter::VanLeer,
-            RiemannSolver::Exact,
+            (MusclHancock, Plm, Characteristic),
+            "hybrid",
+            "roe",
             1,
             false,
         ),
-        (VanLeer, Plm, Limiter::Minmod, RiemannSolver::Hllc, 1, true),
         (
-            VanLeer,
-            Ppm,
-            Limiter::MonotonizedCentral,
-            RiemannSolver::Hllc,
+            (MusclHancock, Ppm, Primitive),
+            "van-leer",
+            "exact",
+            1,
+            false,
+        ),
+        (
+            (MusclHancock, Constant, Primitive),
+            "minmod",
+            "llf",
+            1,
+            true,
+        ),
+        ((VanLeer, Plm, Primitive), "minmod", "aufs", 1, true),
+        (
+            (VanLeer, Plm, Characteristic),
+            "monotonized-central",
+            "hll",
+            0,
+            true,
+        ),
+        (
+            (VanLeer, Ppm, Primitive),
+            "monotonized-central",
+            "hllc",
             0,
             false,
         ),
+        ((VanLeer, Ppm, Characteristic), "van-leer", "hllc", 1, false),
     ];
-    for (scheme, reconstruction, limiter, riemann, scalars, first_order_fallback) in cases {
+    for ((scheme, reconstruction, variables), limiter, riemann, scalars, fallback) in cases {
         let method = FluidMethod {
             scheme,
             reconstruction,
-            limiter,
-            riemann,
+            variables,
+            limiter: Limiter::of_word(limiter).expect("a limiter"),
+            riemann: RiemannSolver::of_word(riemann).expect("a solver"),
             shock_cure: ShockCure::Hlle,
             ..FluidMethod::default()
         };
         let case = Case {
             method,
             scalars,
-            first_order_fallback,
+            first_order_fallback: fallback,
         };
         // a method is compiled in one precision, and with a dual energy in the other
-        let single = first_order_fallback;
-        compare_in(single, &device, &case);
+        compare_in(fallback, &device, &case);
         if scheme == MusclHancock {
             let dual = Some(DualEnergy::default());
             let method = FluidMethod { dual, ..method };
-            compare_in(!single, &device, &Case { method, ..case });
+            compare_in(!fallback, &device, &Case { method, ..case });
         }
     }
 }

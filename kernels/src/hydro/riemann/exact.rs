@@ -4,7 +4,11 @@
 use super::super::eos::{sound_speed, total_energy};
 use super::flux_of_state;
 use nestar_device::math::pow;
-use nestar_device::{Real, device};
+use nestar_device::simd::Simd;
+use nestar_device::{Lane, Real, device};
+
+/// Lanes of the widest vector.
+const WIDEST: usize = 16;
 
 /// Largest number of Newton iterations; usually fewer than ten are needed.
 #[device]
@@ -135,4 +139,26 @@ pub fn flux_exact<R: Real>(l: &[R; 5], r: &[R; 5], gamma: R) -> [R; 5] {
     let b = if from_left { l[3] } else { r[3] };
     let energy = total_energy(w[0], [w[1], a, b], w[2], gamma);
     flux_of_state(&[w[0], w[1], a, b, w[2]], energy)
+}
+
+/// Returns [`flux_exact`] for each lane.
+#[inline(always)]
+pub(super) fn flux_in_each_lane<V: Simd>(l: &[V; 5], r: &[V; 5], gamma: V) -> [V; 5] {
+    let mut values = [[V::E::lit(0.0); WIDEST]; 11];
+    // SAFETY: no lane type is wider than an array
+    unsafe {
+        for v in 0..5 {
+            l[v].store(values[v].as_mut_ptr());
+            r[v].store(values[5 + v].as_mut_ptr());
+        }
+        gamma.store(values[10].as_mut_ptr());
+        for lane in 0..V::N {
+            let state = |first: usize| [0, 1, 2, 3, 4].map(|v| values[first + v][lane]);
+            let f = flux_exact(&state(0), &state(5), values[10][lane]);
+            for v in 0..5 {
+                values[v][lane] = f[v];
+            }
+        }
+        [0, 1, 2, 3, 4].map(|v| V::load(values[v].as_ptr()))
+    }
 }

@@ -1,7 +1,7 @@
 //! Device program of the gas: compile-time options and kernel skeletons.
 
-use crate::hydro::{FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme};
-use crate::hydro::{dual, eos, hancock, limiter, ppm, riemann, shock};
+use crate::hydro::{FluidMethod, Reconstruction, Scheme};
+use crate::hydro::{characteristic, dual, eos, hancock, ppm, riemann, shock};
 use crate::mesh::fluxes;
 use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::{CELLS, PATCH};
@@ -72,34 +72,28 @@ impl FluidProgram {
     #[must_use]
     pub fn text(&self) -> String {
         let m = &self.method;
-        let limiter = match m.limiter {
-            Limiter::Minmod => limiter::MINMOD,
-            Limiter::VanLeer => limiter::VAN_LEER,
-            Limiter::VanAlbada => limiter::VAN_ALBADA,
-            Limiter::MonotonizedCentral => limiter::MONOTONIZED_CENTRAL,
-        };
-        let riemann = match m.riemann {
-            RiemannSolver::Hllc => 0,
-            RiemannSolver::Hlle => 1,
-            RiemannSolver::Exact => 2,
-        };
+        let [limiter, riemann] = [m.limiter.item(), m.riemann.item()].map(Item::path);
         let [kinetic, gradient, jump] =
             (m.dual.map_or([0.0; 3], |dual| dual.thresholds())).map(literal);
         format!(
             "namespace fluid {{\n\
-             constexpr int GHOSTS = {}, RIEMANN = {riemann}, THREADS = {}, MIN_BLOCKS = {};\n\
-             constexpr unsigned LIMITER = {limiter}u;\n\
-             constexpr bool HALF_STEP = {}, PARABOLIC = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
+             constexpr int GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
+             constexpr bool HALF_STEP = {}, PARABOLIC = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr field::REAL gamma() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
              (field::REAL){gradient}, (field::REAL){jump}}}}}; }}\n\
+             RS_FN field::REAL half_slope(field::REAL a, field::REAL b) {{ return {limiter}<field::REAL>(a, b, theta()); }}\n\
+             typedef rs::arr<field::REAL, 5> State;\n\
+             RS_FN State riemann(const State& l, const State& r) {{ return {riemann}<field::REAL>(l, r, gamma()); }}\n\
              }}\n",
             m.ghosts(),
             self.threads,
             self.blocks,
             m.scheme == Scheme::MusclHancock,
             m.reconstruction == Reconstruction::Ppm,
+            m.reconstruction == Reconstruction::Constant,
+            m.limits_waves(),
             self.first_order_fallback,
             self.in_shared,
             self.mass_fluxes,
@@ -134,7 +128,6 @@ impl FluidProgram {
             hancock::predicted::ITEM,
             hancock::edges::ITEM,
             fluxes::advanced::ITEM,
-            limiter::half_slope::ITEM,
             hancock::traced_edges::ITEM,
             hancock::traced_scalar::ITEM,
             hancock::range_around::ITEM,
@@ -145,11 +138,14 @@ impl FluidProgram {
             ppm::flattening::ITEM,
             riemann::flux_of_scalar::ITEM,
             riemann::normalized_fraction::ITEM,
-            riemann::flux_hllc::ITEM,
-            riemann::flux_hlle::ITEM,
-            riemann::flux_smoothed::ITEM,
-            riemann::exact::flux_exact::ITEM,
+            riemann::hlle::flux_hlle::ITEM,
+            riemann::hlle::flux_smoothed::ITEM,
             fluxes::mean4::ITEM,
+            characteristic::basis::ITEM,
+            characteristic::project::ITEM,
+            characteristic::restore::ITEM,
+            self.method.limiter.item(),
+            self.method.riemann.item(),
         ]
     }
 }

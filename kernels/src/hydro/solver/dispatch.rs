@@ -127,14 +127,16 @@ macro_rules! instruction_set {
         mod $module {
             use super::super::passes::{self, EdgePass, FlattenPass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
             use super::Passes;
-            use crate::hydro::limiter::{MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER};
-            use crate::hydro::riemann::{HLLC, HLLE};
+            use crate::hydro::limiter::select_limiter;
+            use crate::hydro::riemann::select_riemann_solver;
             use crate::hydro::{FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme};
             use nestar_device::simd::Simd;
 
             instruction_set!(@entry [$($features)?] primitives[const DUAL: bool](PrimitivePass));
-            instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](SlopePass));
-            instruction_set!(@entry [$($features)?] parabolas[const HALF_STEP: bool, const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] no_slopes[](SlopePass));
+            instruction_set!(@entry [$($features)?] slopes[const WAVES: bool, const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] parabolas[](SlopePass));
+            instruction_set!(@entry [$($features)?] limited_parabolas[const WAVES: bool, const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] flatten[](FlattenPass));
             instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](EdgePass));
             instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](FluxPass));
@@ -146,53 +148,39 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] update[const DUAL: bool](UpdatePass) -> PlaneOutcome<V::E>);
             instruction_set!(@entry [$($features)?] signal_rate[const DUAL: bool](SignalRatePass) -> V::E);
 
-            fn slopes_of<V: Simd>(limiter: Limiter) -> unsafe fn(&SlopePass<V::E>) {
-                match limiter {
-                    Limiter::Minmod => slopes::<V, MINMOD>,
-                    Limiter::VanLeer => slopes::<V, VAN_LEER>,
-                    Limiter::VanAlbada => slopes::<V, VAN_ALBADA>,
-                    Limiter::MonotonizedCentral => slopes::<V, MONOTONIZED_CENTRAL>,
-                }
-            }
-
-            fn limited_parabolas_of<V: Simd>(limiter: Limiter) -> unsafe fn(&SlopePass<V::E>) {
-                match limiter {
-                    Limiter::Minmod => parabolas::<V, false, MINMOD>,
-                    Limiter::VanLeer => parabolas::<V, false, VAN_LEER>,
-                    Limiter::VanAlbada => parabolas::<V, false, VAN_ALBADA>,
-                    Limiter::MonotonizedCentral => parabolas::<V, false, MONOTONIZED_CENTRAL>,
+            fn slopes_of<V: Simd>(method: &FluidMethod) -> unsafe fn(&SlopePass<V::E>) {
+                let hancock = method.scheme == Scheme::MusclHancock;
+                match (method.reconstruction, method.limits_waves()) {
+                    (Reconstruction::Constant, _) => no_slopes::<V>,
+                    (Reconstruction::Plm, false) => select_limiter!(method.limiter, slopes::<V, false>),
+                    (Reconstruction::Plm, true) => select_limiter!(method.limiter, slopes::<V, true>),
+                    (Reconstruction::Ppm, _) if hancock => parabolas::<V>,
+                    (Reconstruction::Ppm, false) => select_limiter!(method.limiter, limited_parabolas::<V, false>),
+                    (Reconstruction::Ppm, true) => select_limiter!(method.limiter, limited_parabolas::<V, true>),
                 }
             }
 
             fn edges_of<V: Simd>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
                 let hancock = method.scheme == Scheme::MusclHancock;
-                match (method.reconstruction, hancock, method.dual.is_some()) {
-                    (Reconstruction::Plm, true, false) => edges::<V, false, true, false>,
-                    (Reconstruction::Ppm, true, false) => edges::<V, true, true, false>,
-                    (Reconstruction::Plm, true, true) => edges::<V, false, true, true>,
-                    (Reconstruction::Ppm, true, true) => edges::<V, true, true, true>,
-                    (Reconstruction::Plm, false, _) => edges::<V, false, false, false>,
-                    (Reconstruction::Ppm, false, _) => edges::<V, true, false, false>,
+                let parabolic = method.reconstruction == Reconstruction::Ppm;
+                match (parabolic, hancock, method.dual.is_some()) {
+                    (false, true, false) => edges::<V, false, true, false>,
+                    (true, true, false) => edges::<V, true, true, false>,
+                    (false, true, true) => edges::<V, false, true, true>,
+                    (true, true, true) => edges::<V, true, true, true>,
+                    (false, false, _) => edges::<V, false, false, false>,
+                    (true, false, _) => edges::<V, true, false, false>,
                 }
             }
 
             pub fn passes<V: Simd>(method: &FluidMethod) -> Passes<V::E> {
-                let hancock = method.scheme == Scheme::MusclHancock;
                 let dual = method.dual.is_some();
                 Passes {
                     primitives: if dual { primitives::<V, true> } else { primitives::<V, false> },
-                    slopes: match method.reconstruction {
-                        Reconstruction::Plm => slopes_of::<V>(method.limiter),
-                        Reconstruction::Ppm if hancock => parabolas::<V, true, MONOTONIZED_CENTRAL>,
-                        Reconstruction::Ppm => limited_parabolas_of::<V>(method.limiter),
-                    },
+                    slopes: slopes_of::<V>(method),
                     flatten: flatten::<V>,
                     edges: edges_of::<V>(method),
-                    fluxes: match method.riemann {
-                        RiemannSolver::Hllc => fluxes::<V, HLLC>,
-                        RiemannSolver::Hlle => fluxes::<V, HLLE>,
-                        RiemannSolver::Exact => passes::exact_fluxes::<V::E>,
-                    },
+                    fluxes: select_riemann_solver!(method.riemann, fluxes::<V>),
                     shocks: shocks::<V>,
                     damped_fluxes: damped_fluxes::<V>,
                     internal_fluxes: internal_fluxes::<V>,

@@ -3,8 +3,8 @@ use super::scratch::PatchScratch;
 use crate::PATCH;
 use crate::hydro::dual;
 use crate::hydro::eos::primitive_from_conserved;
-use crate::hydro::riemann::flux_hlle;
 use crate::hydro::riemann::flux_of_scalar;
+use crate::hydro::riemann::hlle::flux_hlle;
 use nestar_device::Real;
 
 /// Flags for the 10^3 cells of a patch and one layer around it.

@@ -41,15 +41,15 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
   if (flagged && touches<D>(flagged, f, at)) {
     l = rotated<D>(cell_average(block, input, at, D, 1));
     r = rotated<D>(cell_average(block, input, at, D, 0));
-    flux = hydro::riemann::flux_hlle<REAL>(l, r, gamma());
+    flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
   } else {
     RS_UNROLL for (int v = 0; v < GAS; ++v) {
       l.d[v] = left[(D * GAS + component<D>(v)) * FACES + f];
       r.d[v] = right[(D * GAS + component<D>(v)) * FACES + f];
     }
     if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, f, at)) {
-      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = hydro::riemann::flux_smoothed<REAL>(l, r, gamma());
-      else flux = hydro::riemann::flux_hlle<REAL>(l, r, gamma());
+      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = hydro::riemann::hlle::flux_smoothed<REAL>(l, r, gamma());
+      else flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
     } else {
       flux = riemann(l, r);
     }

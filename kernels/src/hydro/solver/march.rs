@@ -147,6 +147,8 @@ impl<R: HydroReal> March<'_, R> {
             gas: l.gas,
             count: span.count(),
             theta: self.solver.theta,
+            axis,
+            gamma: self.solver.gamma,
         };
         // SAFETY: the span keeps as many cells from the block's surface as the reconstruction reads
         unsafe { (self.solver.passes.slopes)(&arguments) }

@@ -1,8 +1,9 @@
 // Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
 // Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
-// large. The text before this file defines in namespace `fluid`: GHOSTS, HALF_STEP, PARABOLIC, LIMITER, RIEMANN, gamma(), theta(),
-// KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CURE, true if shocks are detected; and DUAL, true if the internal energy is component 5, with thresholds().
+// large. The text before this file defines in namespace `fluid`: State, GHOSTS, HALF_STEP, PARABOLIC, gamma(), half_slope(), riemann(),
+// KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
+// characteristic variables; CURE, true if shocks are detected; and DUAL, true if the internal energy is component 5, with thresholds().
 
 namespace fluid {
 
@@ -16,7 +17,6 @@ using mesh::advanced;
 using mesh::face_index;
 using mesh::PATCH;
 namespace hydro = ::nestar_kernels::hydro;
-typedef rs::arr<REAL, 5> State;
 typedef rs::arr<REAL, 3> Three;
 
 constexpr int GAS = 5, FIRST_SCALAR = GAS + DUAL;
@@ -75,12 +75,6 @@ struct Conserved {
 };
 
 // ---- fluxes
-
-RS_FN State riemann(const State& l, const State& r) {
-  if constexpr (RIEMANN == 0) return hydro::riemann::flux_hllc<REAL>(l, r, gamma());
-  else if constexpr (RIEMANN == 1) return hydro::riemann::flux_hlle<REAL>(l, r, gamma());
-  else return hydro::riemann::exact::flux_exact<REAL>(l, r, gamma());
-}
 
 // Returns a state with the velocity rotated so that the normal component comes first.
 template<int D> RS_FN State rotated(const State& w) {
@@ -230,6 +224,12 @@ template<int D> RS_FN REAL flattening_factors(const REAL* block, int at) {
   return left;
 }
 
+// Returns half the limited difference of one variable across a cell along axis D.
+template<int D> RS_FN REAL half_slope_at(const REAL* w, int at) {
+  if constexpr (CONSTANT) return REAL(0);
+  else return half_slope(w[at] - w[at - STEP<D>], w[at + STEP<D>] - w[at]);
+}
+
 // Computes the distances from the average to the edges of one variable along axis D.
 template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL left, REAL& lower, REAL& upper) {
   constexpr int s = STEP<D>;
@@ -238,18 +238,52 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
     rs::tup<REAL, REAL> edges;
     if constexpr (SCALAR) edges = hydro::ppm::bounded_parabola<REAL>(five<D>(w, at));
     else if constexpr (HALF_STEP) edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
-    else edges = hydro::ppm::limited_parabola<REAL, LIMITER>(five<D>(w, at), theta());
+    else
+      edges = hydro::ppm::limited_parabola<REAL>(five<D>(w, at),
+                                                 Three{{half_slope_at<D>(w, at - s), half_slope_at<D>(w, at), half_slope_at<D>(w, at + s)}});
     lower = left * edges._0;
     upper = left * edges._1;
   } else {
-    lower = upper = hydro::limiter::half_slope<REAL, LIMITER>(w[at] - w[at - s], w[at + s] - w[at], theta());
+    lower = upper = half_slope_at<D>(w, at);
     if constexpr (DUAL) lower = upper = left * lower;
   }
 }
 
+// Returns half the differences of the gas across a cell along axis D, limited in characteristic variables.
+template<int D> RS_FN State half_slopes_of_waves(const REAL* block, int at) {
+  const State here = rotated<D>(load5(block, BLOCK, at));
+  State below = rotated<D>(load5(block, BLOCK, at - STEP<D>)), above = rotated<D>(load5(block, BLOCK, at + STEP<D>));
+  const rs::arr<REAL, 4> basis = hydro::characteristic::basis<REAL>(here, gamma());
+  RS_UNROLL for (int v = 0; v < GAS; ++v) {
+    below.d[v] = here.d[v] - below.d[v];
+    above.d[v] = above.d[v] - here.d[v];
+  }
+  below = hydro::characteristic::project<REAL>(below, basis);
+  above = hydro::characteristic::project<REAL>(above, basis);
+  RS_UNROLL for (int v = 0; v < GAS; ++v) below.d[v] = half_slope(below.d[v], above.d[v]);
+  const State turned = hydro::characteristic::restore<REAL>(below, basis);
+  State half;
+  RS_UNROLL for (int v = 0; v < GAS; ++v) half.d[component<D>(v)] = turned.d[v];
+  return half;
+}
+
 template<int D> RS_FN void distances5(const REAL* block, int at, State& lower, State& upper) {
   const REAL left = flattening_factors<D>(block, at);
-  RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D, false>(block + v * BLOCK, at, left, lower.d[v], upper.d[v]);
+  if constexpr (WAVES && PARABOLIC) {
+    const State before = half_slopes_of_waves<D>(block, at - STEP<D>), here = half_slopes_of_waves<D>(block, at),
+                after = half_slopes_of_waves<D>(block, at + STEP<D>);
+    RS_UNROLL for (int v = 0; v < GAS; ++v) {
+      const auto edges = hydro::ppm::limited_parabola<REAL>(five<D>(block + v * BLOCK, at), Three{{before.d[v], here.d[v], after.d[v]}});
+      lower.d[v] = left * edges._0;
+      upper.d[v] = left * edges._1;
+    }
+  } else if constexpr (WAVES) {
+    lower = half_slopes_of_waves<D>(block, at);
+    if constexpr (DUAL) RS_UNROLL for (int v = 0; v < GAS; ++v) lower.d[v] = left * lower.d[v];
+    upper = lower;
+  } else {
+    RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D, false>(block + v * BLOCK, at, left, lower.d[v], upper.d[v]);
+  }
 }
 
 RS_FN State halves(const State& lower, const State& upper) {

@@ -3,7 +3,7 @@ use super::tube::{Ends, Tube};
 use super::tubes::conserved;
 use crate::hydro::limiter::half_monotonized_central;
 use crate::hydro::riemann::exact::sample;
-use crate::hydro::riemann::flux_hllc;
+use crate::hydro::riemann::hllc::flux_hllc;
 use crate::hydro::{FluidMethod, Reconstruction, Scheme, eos, hancock};
 use std::f64::consts::TAU;
 
@@ -102,7 +102,7 @@ fn advanced_by_plm(mut cells: Vec<[f64; 6]>, dx: f64, end: f64) -> Vec<[f64; 6]>
             .map(|i| {
                 let (a, b) = (w[i.saturating_sub(1)], w[(i + 1).min(n - 1)]);
                 let half: [f64; 5] = std::array::from_fn(|v| {
-                    half_monotonized_central(w[i][v] - a[v], b[v] - w[i][v])
+                    half_monotonized_central(w[i][v] - a[v], b[v] - w[i][v], 0.0)
                 });
                 let halves = [half, [0.0; 5], [0.0; 5]];
                 let h = hancock::half_step(&w[i], &halves, &[dt / dx, 0.0, 0.0], GAMMA);

@@ -1,9 +1,11 @@
 //! Equation of state, limiters, parabolas.
 use super::sample::Random;
+use crate::choice::Choice;
+use crate::hydro::Limiter;
 use crate::hydro::eos::{self, Conserved};
 use crate::hydro::limiter::{
-    MINMOD, MONOTONIZED_CENTRAL, VAN_ALBADA, VAN_LEER, half_minmod, half_monotonized_central,
-    half_slope, half_van_albada, half_van_leer,
+    half_hybrid, half_minmod, half_monotonized_central, half_slope, half_van_albada, half_van_leer,
+    select_limiter,
 };
 use crate::hydro::ppm::{bounded_parabola, flattening, parabola};
 
@@ -70,20 +72,13 @@ fn unphysical_states_have_no_signal_rate() {
     }
 }
 
-type Limiter = fn(f64, f64, f64) -> f64;
-const LIMITERS: [Limiter; 4] = [
-    half_slope::<f64, MINMOD>,
-    half_slope::<f64, VAN_LEER>,
-    half_slope::<f64, VAN_ALBADA>,
-    half_slope::<f64, MONOTONIZED_CENTRAL>,
-];
-
 /// Half a slope must not leave the smaller one-sided difference, which keeps the edges between the neighbours (TVD), and must
 /// be zero at extrema, the difference itself on a straight line, symmetric and odd.
 #[test]
 fn limiters_are_total_variation_diminishing() {
     let mut random = Random(2);
-    for limiter in LIMITERS {
+    for limiter in Limiter::ALL {
+        let limiter = select_limiter!(*limiter, half_slope::<f64>);
         for _ in 0..2000 {
             let mut difference =
                 || random.between(-1.0, 1.0) * 10f64.powf(random.between(-30.0, 2.0));
@@ -106,14 +101,17 @@ fn limiters_are_total_variation_diminishing() {
 fn limiters_have_their_textbook_values() {
     assert_eq!(half_minmod(1.0, 4.0, 1.5), 0.75);
     assert_eq!(half_minmod(1.0, 1.5, 1.5), 0.625);
-    assert_eq!(half_monotonized_central(1.0, 4.0), 1.0);
-    assert_eq!(half_monotonized_central(-2.0, -3.0), -1.25);
-    assert!((half_van_leer(1.0, 3.0) - 0.75f64).abs() < 1e-16);
-    assert!((half_van_albada(1.0, 3.0) - 0.6f64).abs() < 1e-15);
+    assert_eq!(half_monotonized_central(1.0, 4.0, 1.5), 1.0);
+    assert_eq!(half_monotonized_central(-2.0, -3.0, 1.5), -1.25);
+    assert!((half_van_leer(1.0, 3.0, 1.5) - 0.75f64).abs() < 1e-16);
+    assert!((half_van_albada(1.0, 3.0, 1.5) - 0.6f64).abs() < 1e-15);
+    // half of van Leer's 12 / 7, and half of theta
+    assert!((half_hybrid(1.5, 2.0, 1.5) - 6.0f64 / 7.0).abs() < 1e-15);
+    assert_eq!(half_hybrid(-1.0, -4.0, 1.5), -0.75);
     // differences whose product underflows in single precision
-    assert_eq!(half_monotonized_central(2e-30f32, 2e-30), 1e-30);
-    assert_eq!(half_van_leer(2e-30f32, 2e-30), 1e-30);
-    assert_eq!(half_van_albada(2e-30f32, 2e-30), 1e-30);
+    assert_eq!(half_monotonized_central(2e-30f32, 2e-30, 1.5), 1e-30);
+    assert_eq!(half_van_leer(2e-30f32, 2e-30, 1.5), 1e-30);
+    assert_eq!(half_van_albada(2e-30f32, 2e-30, 1.5), 1e-30);
 }
 
 /// Averages over cells of width one around -2 .. 2 of `1 + a x + b x^2`.

@@ -1,7 +1,8 @@
 //! Random gathered patches and helpers of the tests that update them.
+use crate::choice::Choice;
 use crate::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
-    Reconstruction, RiemannSolver, Scheme, ShockCure,
+    Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
 };
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
@@ -9,32 +10,32 @@ use nestar_device::Real;
 
 pub const GAMMA: f64 = 1.4;
 
-/// Every combination of scheme, reconstruction, limiter and solver.
+/// Every sensible combination of scheme, reconstruction, variables and limiter, with HLLC; every Riemann solver with each scheme and
+/// reconstruction.
 pub fn all_methods() -> Vec<FluidMethod> {
     let mut methods = vec![];
-    for scheme in [Scheme::MusclHancock, Scheme::VanLeer] {
-        for reconstruction in [Reconstruction::Plm, Reconstruction::Ppm] {
-            for limiter in [
-                Limiter::Minmod,
-                Limiter::VanLeer,
-                Limiter::VanAlbada,
-                Limiter::MonotonizedCentral,
-            ] {
-                for riemann in [
-                    RiemannSolver::Hllc,
-                    RiemannSolver::Hlle,
-                    RiemannSolver::Exact,
-                ] {
-                    methods.push(FluidMethod {
-                        scheme,
-                        reconstruction,
-                        limiter,
-                        riemann,
-                        shock_cure: ShockCure::Hlle,
-                        minmod_theta: 1.3,
-                        dual: None,
-                    });
-                }
+    for scheme in Scheme::ALL.iter().copied() {
+        for reconstruction in Reconstruction::ALL.iter().copied() {
+            let base = FluidMethod {
+                scheme,
+                reconstruction,
+                shock_cure: ShockCure::Hlle,
+                minmod_theta: 1.3,
+                ..FluidMethod::default()
+            };
+            methods.extend(
+                RiemannSolver::ALL
+                    .iter()
+                    .map(|&riemann| FluidMethod { riemann, ..base }),
+            );
+            let slopes = base.limits_slopes();
+            for variables in Variables::ALL.iter().copied().filter(|_| slopes) {
+                let limiters = Limiter::ALL.iter().map(|&limiter| FluidMethod {
+                    variables,
+                    limiter,
+                    ..base
+                });
+                methods.extend(limiters.filter(|method| *method != base));
             }
         }
     }

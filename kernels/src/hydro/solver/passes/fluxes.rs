@@ -2,14 +2,12 @@
 use super::{largest, rows_at_once, splat};
 use crate::PATCH;
 use crate::hydro::dual;
-use crate::hydro::riemann::exact::flux_exact;
-use crate::hydro::riemann::flux_hllc;
-use crate::hydro::riemann::flux_hlle;
-use crate::hydro::riemann::{HLLC, flux_of_scalar, flux_smoothed, normalized_fraction};
+use crate::hydro::riemann::hlle::{flux_hlle, flux_smoothed};
+use crate::hydro::riemann::{flux, flux_of_scalar, normalized_fraction};
 use crate::hydro::shock::damped;
 use crate::mesh::ShareSets;
 use nestar_device::simd::Simd;
-use nestar_device::{Lane, Num, Real};
+use nestar_device::{Lane, Num};
 
 /// Computes fluxes through faces normal to one axis: `rows` rows of `length` faces, `pitch` elements apart. One long row is a flat range.
 pub struct FluxPass<E> {
@@ -93,6 +91,7 @@ impl<E> FluxPass<E> {
     }
 }
 
+/// Computes the fluxes of the gas.
 #[inline(always)]
 pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
     let gamma = splat::<V>(a.gamma);
@@ -108,11 +107,7 @@ pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
                     l[v] = V::load2(a.left.add(o + order[v] * a.state_stride), pitch);
                     r[v] = V::load2(a.right.add(o + order[v] * a.state_stride), pitch);
                 }
-                let f = if SOLVER == HLLC {
-                    flux_hllc(&l, &r, gamma)
-                } else {
-                    flux_hlle(&l, &r, gamma)
-                };
+                let f = flux::<V, SOLVER>(&l, &r, gamma);
                 for v in 0..5 {
                     f[v].store2(a.flux.add(o + order[v] * a.flux_stride), pitch);
                 }
@@ -154,28 +149,6 @@ pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                     let flux = a.flux.add(o + order[v] * a.flux_stride);
                     let old = V::load2(flux, pitch);
                     V::select(Num::gt(found, zero), f[v], old).store2(flux, pitch);
-                }
-            }
-        }
-    }
-}
-
-/// Computes [`fluxes`] with the exact solver, one face at a time.
-pub unsafe fn exact_fluxes<E: Real>(a: &FluxPass<E>) {
-    let order = a.order();
-    for row in 0..a.rows {
-        for i in 0..a.length {
-            let o = row * a.pitch + i;
-            // SAFETY: the rows lie inside the planes
-            unsafe {
-                let (mut l, mut r) = ([a.gamma; 5], [a.gamma; 5]);
-                for v in 0..5 {
-                    l[v] = *a.left.add(o + order[v] * a.state_stride);
-                    r[v] = *a.right.add(o + order[v] * a.state_stride);
-                }
-                let f = flux_exact(&l, &r, a.gamma);
-                for v in 0..5 {
-                    *a.flux.add(o + order[v] * a.flux_stride) = f[v];
                 }
             }
         }

@@ -8,9 +8,10 @@ mod reconstruct;
 mod shocks;
 mod update;
 
-pub use fluxes::{FluxPass, damped_fluxes, exact_fluxes, fluxes, internal_fluxes, scalar_fluxes};
+pub use fluxes::{FluxPass, damped_fluxes, fluxes, internal_fluxes, scalar_fluxes};
 pub use reconstruct::{
-    EdgePass, FlattenPass, PrimitivePass, SlopePass, edges, flatten, parabolas, primitives, slopes,
+    EdgePass, FlattenPass, PrimitivePass, SlopePass, edges, flatten, limited_parabolas, no_slopes,
+    parabolas, primitives, slopes,
 };
 pub use shocks::{ShockPass, shocks};
 pub use update::{

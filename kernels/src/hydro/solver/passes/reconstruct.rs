@@ -2,7 +2,7 @@
 use super::{largest, load5, splat, splat3, store5};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
-use crate::hydro::{dual, eos, hancock};
+use crate::hydro::{characteristic, dual, eos, hancock};
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num};
 
@@ -58,6 +58,9 @@ pub struct SlopePass<E> {
     pub count: usize,
     /// Parameter of the limiter.
     pub theta: E,
+    /// Axis of the differences, and ratio of specific heats; read where waves are limited.
+    pub axis: usize,
+    pub gamma: E,
 }
 
 impl<E> SlopePass<E> {
@@ -68,11 +71,25 @@ impl<E> SlopePass<E> {
     }
 }
 
-/// Computes half the limited differences across the cells.
+/// Stores distances of zero: the states at the faces are the averages.
 #[inline(always)]
-pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
-    let theta = splat::<V>(a.theta);
+pub unsafe fn no_slopes<V: Simd>(a: &SlopePass<V::E>) {
     for c in a.reconstructed_components() {
+        let mut o = 0;
+        while o < a.count {
+            // SAFETY: the planes hold a vector beyond the range
+            unsafe { V::lit(0.0).store(a.lower.add(c * a.stride + o)) };
+            o += V::N;
+        }
+    }
+}
+
+/// Computes half the limited differences across the cells. With `WAVES`, those of the gas are limited in characteristic variables.
+#[inline(always)]
+pub unsafe fn slopes<V: Simd, const WAVES: bool, const LIMITER: u32>(a: &SlopePass<V::E>) {
+    let theta = splat::<V>(a.theta);
+    let first = if WAVES { a.gas } else { 0 };
+    for c in a.reconstructed_components().filter(|&c| c >= first) {
         let mut o = 0;
         while o < a.count {
             // SAFETY: the range keeps one cell away from the block's surface along the axis
@@ -86,32 +103,124 @@ pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
             o += V::N;
         }
     }
+    let mut o = 0;
+    while WAVES && o < a.count {
+        // SAFETY: as above
+        unsafe {
+            let half = half_slopes_of_waves::<V, LIMITER>(a, a.cells.add(o));
+            let turned = rotated(&half, (3 - a.axis) % 3);
+            store5(&turned, a.lower.add(o), a.stride);
+        }
+        o += V::N;
+    }
 }
 
-/// Computes parabolas: bounded ones for scalars; for the gas, with `HALF_STEP`, those that preserve extrema, otherwise those from limited
-/// slopes.
+/// Returns half the differences of the gas across the cells at `cells`, limited in characteristic variables. The velocity along the axis is
+/// the first one.
 #[inline(always)]
-pub unsafe fn parabolas<V: Simd, const HALF_STEP: bool, const LIMITER: u32>(a: &SlopePass<V::E>) {
+unsafe fn half_slopes_of_waves<V: Simd, const LIMITER: u32>(
+    a: &SlopePass<V::E>,
+    cells: *const V::E,
+) -> [V; 5] {
     let theta = splat::<V>(a.theta);
+    // SAFETY: the caller keeps one cell away from the block's surface along the axis
+    let [before, here, after] = unsafe {
+        [cells.sub(a.step), cells, cells.add(a.step)]
+            .map(|p| rotated(&load5::<V>(p, a.cell_stride), a.axis))
+    };
+    let basis = characteristic::basis(&here, splat::<V>(a.gamma));
+    let (mut below, mut above) = (here, here);
+    for v in 0..5 {
+        below[v] = here[v] - before[v];
+        above[v] = after[v] - here[v];
+    }
+    let (below, above) = (
+        characteristic::project(&below, &basis),
+        characteristic::project(&above, &basis),
+    );
+    let mut limited = below;
+    for v in 0..5 {
+        limited[v] = half_slope::<V, LIMITER>(below[v], above[v], theta);
+    }
+    characteristic::restore(&limited, &basis)
+}
+
+/// Computes parabolas: bounded ones for scalars, those that preserve extrema for the gas.
+#[inline(always)]
+pub unsafe fn parabolas<V: Simd>(a: &SlopePass<V::E>) {
     for c in a.reconstructed_components() {
-        let mut o = 0;
-        while o < a.count {
-            // SAFETY: the range keeps two cells away from the block's surface along the axis
-            unsafe {
-                let first = a.cells.add(c * a.cell_stride + o).sub(2 * a.step);
-                let w = load5::<V>(first, a.step);
-                let (lower, upper) = if c >= 5 {
-                    bounded_parabola(&w)
-                } else if HALF_STEP {
-                    parabola(&w)
+        // SAFETY: the range keeps two cells away from the block's surface along the axis
+        unsafe {
+            each_parabola::<V>(a, c, |w| {
+                if c >= 5 {
+                    bounded_parabola(w)
                 } else {
-                    limited_parabola::<V, LIMITER>(&w, theta)
+                    parabola(w)
+                }
+            });
+        }
+    }
+}
+
+/// Computes parabolas: bounded ones for scalars, those from limited slopes for the gas. With `WAVES`, the slopes are limited in
+/// characteristic variables.
+#[inline(always)]
+pub unsafe fn limited_parabolas<V: Simd, const WAVES: bool, const LIMITER: u32>(
+    a: &SlopePass<V::E>,
+) {
+    let theta = splat::<V>(a.theta);
+    let first = if WAVES { a.gas } else { 0 };
+    for c in a.reconstructed_components().filter(|&c| c >= first) {
+        // SAFETY: the range keeps two cells away from the block's surface along the axis
+        unsafe {
+            each_parabola::<V>(a, c, |w| {
+                if c >= 5 {
+                    return bounded_parabola(w);
+                }
+                let half_of = |n: usize| {
+                    half_slope::<V, LIMITER>(w[n + 1] - w[n], w[n + 2] - w[n + 1], theta)
                 };
+                limited_parabola(w, &[0, 1, 2].map(half_of))
+            });
+        }
+    }
+    let mut o = 0;
+    while WAVES && o < a.count {
+        // SAFETY: as above
+        unsafe {
+            let at = a.cells.add(o);
+            let half = [at.sub(a.step), at, at.add(a.step)]
+                .map(|p| half_slopes_of_waves::<V, LIMITER>(a, p));
+            for v in 0..5 {
+                // the component of the variable before the rotation
+                let c = [0, 1 + a.axis, 1 + (a.axis + 1) % 3, 1 + (a.axis + 2) % 3, 4][v];
+                let w = load5::<V>(at.add(c * a.cell_stride).sub(2 * a.step), a.step);
+                let (lower, upper) = limited_parabola(&w, &[0, 1, 2].map(|n| half[n][v]));
                 lower.store(a.lower.add(c * a.stride + o));
                 upper.store(a.upper.add(c * a.stride + o));
             }
-            o += V::N;
         }
+        o += V::N;
+    }
+}
+
+/// Stores the distances that `parabola` returns for the values of component `c` in five cells around each cell of the range.
+#[inline(always)]
+unsafe fn each_parabola<V: Simd>(
+    a: &SlopePass<V::E>,
+    c: usize,
+    parabola: impl Fn(&[V; 5]) -> (V, V),
+) {
+    let mut o = 0;
+    while o < a.count {
+        // SAFETY: the caller keeps two cells away from the block's surface along the axis
+        unsafe {
+            let first = a.cells.add(c * a.cell_stride + o).sub(2 * a.step);
+            let (lower, upper) = parabola(&load5::<V>(first, a.step));
+            lower.store(a.lower.add(c * a.stride + o));
+            upper.store(a.upper.add(c * a.stride + o));
+        }
+        o += V::N;
     }
 }
 

@@ -1,0 +1,52 @@
+//! Every sensible choice of the table `[hydro]`.
+
+use nestar::kernels::choice::Choice;
+use nestar::kernels::hydro::{
+    FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, Variables,
+};
+
+/// Returns every sensible choice: all limiters with each scheme, reconstruction and kind of variables, and all Riemann solvers with the default
+/// limiter.
+#[must_use]
+pub fn all() -> Vec<FluidMethod> {
+    let mut methods = Vec::new();
+    for &scheme in Scheme::ALL {
+        for &reconstruction in Reconstruction::ALL {
+            for &variables in Variables::ALL {
+                let base = FluidMethod {
+                    scheme,
+                    reconstruction,
+                    variables,
+                    ..FluidMethod::default()
+                };
+                if variables == Variables::Primitive || base.limits_slopes() {
+                    methods.extend(with_each_function(base));
+                }
+            }
+        }
+    }
+    methods
+}
+
+/// Returns a method with each of the limiters that it uses, and with each of the Riemann solvers.
+fn with_each_function(base: FluidMethod) -> impl Iterator<Item = FluidMethod> {
+    let limiters = Limiter::ALL.iter().copied();
+    let limiters = limiters.filter(move |limiter| base.limits_slopes() && *limiter != base.limiter);
+    let solvers = RiemannSolver::ALL.iter().copied();
+    let solvers = solvers.filter(move |solver| *solver != base.riemann);
+    std::iter::once(base)
+        .chain(limiters.map(move |limiter| FluidMethod { limiter, ..base }))
+        .chain(solvers.map(move |riemann| FluidMethod { riemann, ..base }))
+}
+
+/// Returns the settings of a deck that make a choice.
+#[must_use]
+pub fn settings(method: &FluidMethod) -> [String; 5] {
+    [
+        format!("hydro.scheme={}", method.scheme.word()),
+        format!("hydro.reconstruction={}", method.reconstruction.word()),
+        format!("hydro.variables={}", method.variables.word()),
+        format!("hydro.limiter={}", method.limiter.word()),
+        format!("hydro.riemann={}", method.riemann.word()),
+    ]
+}
