@@ -40,7 +40,7 @@ pub use counters::{DeviceCounters, KernelCounters};
 pub use error::{DeviceError, TransportError, format_bytes};
 pub use link::{DeviceLink, LinkCounters};
 pub use memory::{Buffer, DeviceSlice, DeviceSpan, Growable, ReusableBuffer};
-pub use module::{Kernel, Module};
+pub use module::{Kernel, Module, cache_folder};
 pub use staging::{CopyQueue, Download, StagingBuffer, buffer_bytes};
 
 use backend::Backend;

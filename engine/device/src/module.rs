@@ -216,6 +216,15 @@ pub(super) struct Cache {
     folder: Result<PathBuf, String>,
 }
 
+/// Returns the folder of files that only save time, which is created if needed; `None` if it cannot be used.
+///
+/// It belongs to the user and nobody else may write it: `$NESTAR_CACHE`, or else `nestar` in `$XDG_CACHE_HOME` or in
+/// `$HOME/.cache`.
+#[must_use]
+pub fn cache_folder() -> Option<PathBuf> {
+    Cache::open().folder.ok()
+}
+
 /// Writes a source to the folder named by `NESTAR_KERNEL_SOURCES`, if that is set.
 pub(super) fn keep_source(name: &str, source: &str) -> Result<(), DeviceError> {
     let folder = std::env::var_os("NESTAR_KERNEL_SOURCES").filter(|value| !value.is_empty());

@@ -1,6 +1,7 @@
 //! `nestar check` and `nestar order`.
 
-use super::estimate::{Steps, measured_rate, output};
+use super::estimate::{Steps, output};
+use super::rates::{self, Rate, RunSize};
 use super::{CommandError, DeckArgs, list, memory, patches_found, positive, print, throttled};
 use clap::Args;
 use nestar::engine::Error;
@@ -10,7 +11,7 @@ use nestar::engine::step::memory::{
 };
 use nestar::engine::step::{Catalogue, CatalogueEntry, HierarchyPreview, Remarks};
 use nestar::systems::units::Units;
-use nestar::{App, engine, order};
+use nestar::{App, Simulation, engine, order};
 use nestar_deck::Deck;
 use std::fmt::Write as _;
 
@@ -19,15 +20,13 @@ const RANKS: [usize; 4] = [2, 8, 64, 512];
 
 /// Maximum number of patches of an initial state that is created to evaluate limits of whole levels.
 const MAX_CREATED_PATCHES: usize = 1024;
-/// Maximum number of particles that are created for such limits or to measure the speed.
-const MAX_CREATED_PARTICLES: u64 = 1 << 22;
 
 /// Arguments of `nestar check`.
 #[derive(Args)]
 pub struct CheckArgs {
     #[command(flatten)]
     deck: DeckArgs,
-    /// Speed for the estimated duration; default: measured on this machine in half a second
+    /// Speed for the estimated duration; default: that of earlier runs on this device, or measured once in half a second
     #[arg(long, value_name = "CELLS/S", value_parser = positive)]
     rate: Option<f64>,
 }
@@ -37,7 +36,7 @@ pub fn check(app: &App, arguments: &CheckArgs) -> Result<(), CommandError> {
     let deck = arguments.deck.read(app, &[])?;
     let mut sim = app.simulation(deck.clone())?;
     let order = sim.with(order::describe)?;
-    let estimates = estimates(app, sim.engine(), &deck, arguments.rate)?;
+    let estimates = estimates(app, &mut sim, &deck, arguments.rate)?;
     let plugins = plugins(sim.engine());
     let (units, remarks) = (units(sim.engine()), remarks(sim.engine()));
     let notes = format!("\n{units}{remarks}{estimates}\n{plugins}order of a step\n\n{order}");
@@ -91,10 +90,11 @@ pub fn order(app: &App, arguments: &DeckArgs) -> Result<(), CommandError> {
 /// Estimates initial hierarchy, memory, output and duration of a run.
 fn estimates(
     app: &App,
-    sim: &engine::Engine,
+    simulation: &mut Simulation,
     deck: &Deck,
     rate: Option<f64>,
 ) -> Result<String, CommandError> {
+    let sim = simulation.engine();
     let from = &sim.settings.run.start_from;
     if !from.is_empty() {
         return Ok(format!(
@@ -117,7 +117,7 @@ fn estimates(
     let particles = particle_demand(&preview.world, 1, 1).into_iter();
     let particles: u64 = particles.map(|kind| kind.count).sum();
     let is_small =
-        particles == 0 || (particles <= MAX_CREATED_PARTICLES && shortage_note.is_empty());
+        particles == 0 || (particles <= rates::MAX_CREATED_PARTICLES && shortage_note.is_empty());
     let sample = found.finest_sample;
     let (own, mut note) = first_steps(app, on_host, preview, found, is_small)?;
     if sample > 1 {
@@ -127,15 +127,15 @@ fn estimates(
     }
     let steps = Steps::new(preview, own);
     text += &output(preview, &steps);
-    let measured = || {
-        let rate = is_small.then(|| measured_rate(app, deck))??;
-        Some((
-            rate,
-            "measured on this machine with 32^3 cells of this deck",
-        ))
+    let size = RunSize::of(preview);
+    let rate = match rate {
+        Some(cells_per_second) => Some(Rate {
+            cells_per_second,
+            origin: "--rate".into(),
+        }),
+        None => rates::expected(app, deck, simulation, size, is_small),
     };
-    let rate = rate.map(|rate| (rate, "--rate"));
-    Ok(text + &steps.described(rate.or_else(measured)) + &note)
+    Ok(text + &steps.described(rate) + &note)
 }
 
 /// Returns the time step that each level allows. Limits that need whole levels are evaluated if the initial state is small enough to be

@@ -1,6 +1,7 @@
 //! Estimates output and duration of a run from its initial state.
 
 use super::memory;
+use super::rates::Rate;
 use nestar::App;
 use nestar::engine::Engine;
 use nestar::engine::data::{StoreRef, Stores};
@@ -12,9 +13,10 @@ use std::time::{Duration, Instant};
 
 /// Wall time of the measurement of cell updates.
 const MEASURED: Duration = Duration::from_millis(500);
+/// Root cells of a measurement along each axis, on a CPU and on a GPU.
+const SIDES: [u64; 2] = [32, 128];
 /// Overrides of a deck for measuring its speed.
-const SMALL: [&str; 6] = [
-    "domain.cells=[32, 32, 32]",
+const SMALL: [&str; 5] = [
     "mesh.max_level=0",
     "mesh.refine=[]",
     "run.memory_limit=0",
@@ -57,15 +59,18 @@ impl Steps {
         }
     }
 
-    /// Describes the duration at a rate in cells/s, given with its origin.
-    pub fn described(&self, rate: Option<(f64, &str)>) -> String {
+    /// Describes the duration at a rate.
+    pub fn described(&self, rate: Option<Rate>) -> String {
         let steps = format!(
             "duration with constant hierarchy and time step (dt {:.2e}): {:.0} root steps, {:.2e} cell updates",
             self.dt, self.root, self.cell_updates
         );
         match rate {
             None => format!("{steps}; give --rate CELLS/S for an estimate of the time\n"),
-            Some((rate, origin)) => {
+            Some(Rate {
+                cells_per_second: rate,
+                origin,
+            }) => {
                 let seconds = self.cell_updates / rate;
                 // longer estimates are meaningless
                 let time = match seconds < 3.2e9 {
@@ -148,9 +153,13 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
     )
 }
 
-/// Measures the cell updates per second of the deck's physics on a small uniform grid; `None` if the deck cannot run on it.
-pub fn measured_rate(app: &App, deck: &Deck) -> Option<f64> {
+/// Measures the cell updates per second of the deck's physics on a small uniform grid; returns them with the number of cells, or `None`
+/// if the deck cannot run on it.
+pub fn measured_rate(app: &App, deck: &Deck, is_gpu: bool) -> Option<(f64, u64)> {
     let mut deck = deck.clone();
+    let side = SIDES[usize::from(is_gpu)];
+    deck.set(&format!("domain.cells=[{side}, {side}, {side}]"))
+        .ok()?;
     SMALL.iter().try_for_each(|change| deck.set(change)).ok()?;
     let mut sim = app.simulation(deck).ok()?;
     sim.with(|sim| {
@@ -163,6 +172,7 @@ pub fn measured_rate(app: &App, deck: &Deck) -> Option<f64> {
         while start.elapsed() < MEASURED {
             sim.root_step(f64::MAX).ok()?;
         }
-        Some((updates(sim) - before) as f64 / start.elapsed().as_secs_f64())
+        let seconds = start.elapsed().as_secs_f64();
+        Some(((updates(sim) - before) as f64 / seconds, side.pow(3)))
     })
 }

@@ -11,6 +11,7 @@ mod new;
 mod plan;
 mod plot;
 mod ranks;
+mod rates;
 mod replay;
 mod run;
 mod snapshot;

@@ -4,6 +4,7 @@ mod json;
 mod text;
 
 use super::estimate::steps_in_a_root_step;
+use super::rates::{self, Rate, RunSize};
 use super::{
     CommandError, DeckArgs, FAILED, INVALID_INPUT, is_standard_output, number, patches_found,
     positive, print, snapshot, throttled, write_json,
@@ -14,7 +15,7 @@ use nestar::engine::comm::estimate::{
     DataSizes, MachineModel, PartitionEstimate, RootStep, TreeOutline,
 };
 use nestar::engine::data::{ParticleKinds, ParticleSet};
-use nestar::engine::mesh::Topology;
+use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::step::memory;
 use nestar::engine::step::memory::{StoredParticles, particle_demand};
 use nestar::snapshot::{LEAF, ORIGIN, Snapshot, Values};
@@ -23,6 +24,8 @@ use std::path::PathBuf;
 
 /// Maximum number of ranks.
 const MOST_RANKS: i64 = 1 << 17;
+/// Speed of a rank if none is known, that of a large GPU, cells/s.
+const ASSUMED_RATE: f64 = 5e9;
 /// Number of rows used to compute the average memory per row.
 const MANY_ROWS: usize = 1 << 20;
 
@@ -56,9 +59,12 @@ pub struct PlanArgs {
     /// Overhead of a regrid on several ranks per halo patch of the two levels, microseconds; 0: static hierarchy
     #[arg(long, value_name = "US", default_value_t = 3.0, value_parser = not_negative)]
     regrid: f64,
-    /// Speed of a rank, including particles; measure it with `nestar bench`
-    #[arg(long, value_name = "CELLS/S", default_value_t = 5e9, value_parser = positive)]
-    device_rate: f64,
+    /// Speed of a rank, including particles; default: that of earlier runs on the device of the deck, or measured once in half a second
+    #[arg(long, value_name = "CELLS/S", value_parser = positive)]
+    device_rate: Option<f64>,
+    /// Take the speed of earlier runs on a device whose name contains this text, for instance H200
+    #[arg(long, value_name = "DEVICE", conflicts_with = "device_rate")]
+    measured_on: Option<String>,
     /// Layers of ghost cells that a step reads; default: those of the deck's scheme
     #[arg(long, value_name = "CELLS", value_parser = clap::value_parser!(u32).range(1..=8))]
     layers: Option<u32>,
@@ -76,6 +82,8 @@ struct PlanInput {
     /// Memory of a row in bytes.
     row_bytes: u64,
     machine: MachineModel,
+    /// Origin of the speed of a rank, for messages.
+    rate_from: String,
     layers: usize,
     root_step: RootStep,
     /// Origin of the numbers of steps, for messages.
@@ -139,6 +147,12 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
     let intervals = sim.engine().settings.mesh.regrid_interval.clone();
     let may_change = sim.engine().levels() - 1;
     let intervals = &intervals[..may_change.min(intervals.len())];
+    let least = arguments.ranks.iter().copied().min().unwrap_or(1);
+    let size = RunSize {
+        cells: (patches.iter().sum::<usize>() * CELLS) as u64 / u64::from(least),
+        levels: patches.len(),
+    };
+    let rate = rate(app, arguments, &mut sim, size)?;
     Ok(PlanInput {
         root_step: RootStep::of(&sim.engine().world, &patches, steps, intervals),
         steps_from,
@@ -147,15 +161,50 @@ fn subject(app: &App, arguments: &PlanArgs) -> Result<PlanInput, CommandError> {
         origin,
         sizes,
         row_bytes,
-        machine: machine(arguments),
+        machine: machine(arguments, rate.cells_per_second),
+        rate_from: rate.origin,
         layers: arguments.layers.map_or(layers, |layers| layers as usize),
     })
 }
 
+/// Returns the speed of a rank; `preview` is the simulation of the deck on the CPU.
+fn rate(
+    app: &App,
+    arguments: &PlanArgs,
+    preview: &mut Simulation,
+    size: RunSize,
+) -> Result<Rate, CommandError> {
+    if let Some(cells_per_second) = arguments.device_rate {
+        let origin = "--device-rate".into();
+        return Ok(Rate {
+            cells_per_second,
+            origin,
+        });
+    }
+    if let Some(name) = &arguments.measured_on {
+        let found = rates::of_device(app, preview, size, name);
+        return found.map_err(|why| CommandError::new(INVALID_INPUT, why));
+    }
+    let deck = arguments.deck.read(app, &[])?;
+    let assumed = |why: &str| Rate {
+        cells_per_second: ASSUMED_RATE,
+        origin: format!("assumed: {why}; give --device-rate or --measured-on"),
+    };
+    // the device of the deck may exist only on other machines
+    let Ok(mut sim) = app.simulation(deck.clone()) else {
+        return Ok(assumed("this machine has no such device"));
+    };
+    let particles = particle_demand(&sim.engine().world, 1, 1).into_iter();
+    let particles: u64 = particles.map(|kind| kind.count).sum();
+    let may_measure = particles <= rates::MAX_CREATED_PARTICLES;
+    let found = rates::expected(app, &deck, &mut sim, size, may_measure);
+    Ok(found.unwrap_or_else(|| assumed("no run on this device yet")))
+}
+
 /// Returns the machine described by the arguments.
-fn machine(arguments: &PlanArgs) -> MachineModel {
+fn machine(arguments: &PlanArgs, rate: f64) -> MachineModel {
     MachineModel {
-        rate: arguments.device_rate,
+        rate,
         latency: 1e-6 * arguments.latency,
         bandwidth: 1e9 * arguments.network,
         step: 1e-6 * arguments.step,

@@ -2,7 +2,7 @@
 
 use super::ranks::{self, RanksArgs};
 use super::snapshot::UnitsArgs;
-use super::{CommandError, DeckArgs, FAILED, INTERRUPTED, memory};
+use super::{CommandError, DeckArgs, FAILED, INTERRUPTED, memory, rates};
 use clap::Args;
 use nestar::engine::Error;
 use nestar::engine::comm::{Ranks, RanksError};
@@ -139,7 +139,11 @@ pub fn run(
         signals,
         continuation: resuming_command(app),
     };
-    status(app, sim.run_monitored(&reporter, options, describe_times))
+    let result = sim.run_monitored(&reporter, options, describe_times);
+    if let Ok(summary) = &result {
+        rates::remember(app, &mut sim, summary);
+    }
+    status(app, result)
 }
 
 /// Returns the exit status of a run that has ended.

@@ -265,7 +265,7 @@ fn a_checked_deck_is_a_deck_again() {
         "#      2 ranks: ",
         "# output: about 2 snapshots, at most ",
         "# duration with constant hierarchy and time step",
-        "cells/s (measured on this machine",
+        "cells/s (measured on CPU",
         "#   2 Fluid",
     ] {
         assert!(first.out.contains(text), "no {text:?} in\n{}", first.out);

@@ -1,11 +1,17 @@
 //! Tests of `nestar plan`.
 
-use crate::{BLAST, Place};
+use crate::{BLAST, Outcome, Place};
 use serde_json::Value;
 
 /// Returns the plans of `nestar plan` with these arguments.
 fn plans(place: &Place, arguments: &[&str]) -> Value {
-    let outcome = place.nestar(&[&["plan", "deck.toml", "--json", "-"][..], arguments].concat());
+    // no measurement
+    let rate: &[&str] = match arguments.contains(&"--device-rate") {
+        true => &[],
+        false => &["--device-rate", "5e9"],
+    };
+    let outcome =
+        place.nestar(&[&["plan", "deck.toml", "--json", "-"][..], arguments, rate].concat());
     outcome.has_status(0);
     // standard output contains only JSON
     serde_json::from_str(&outcome.out).unwrap_or_else(|e| panic!("{e}:\n{}", outcome.out))
@@ -230,4 +236,74 @@ fn particles_count_in_plans_where_they_are() {
         "patches of the root grid the fields and particles need",
         "fewer particles",
     ]);
+}
+
+/// Returns the line of the duration of `nestar check`, with a cache folder and without a home.
+fn duration(place: &Place, folder: &str) -> String {
+    let mut command = place.command(&["check", "deck.toml"]);
+    command.env("NESTAR_CACHE", folder).env_remove("HOME");
+    let outcome = Outcome::of(command.output().expect("the program starts"));
+    outcome.has_status(0);
+    let mut lines = outcome.out.lines();
+    let found = lines.find(|line| line.contains("cell updates, at"));
+    found.unwrap_or_else(|| panic!("{}", outcome.out)).into()
+}
+
+#[test]
+fn speeds_are_those_of_earlier_runs_on_the_device() {
+    let place = Place::with(BLAST);
+    let first = duration(&place, "cache");
+    assert!(first.contains("(measured on CPU"), "{first}");
+    assert!(first.contains("with 32^3 cells of this deck)"), "{first}");
+    // a measurement is remembered
+    let stored = place.read("cache/rates.json");
+    let mut rates: Value = serde_json::from_str(&stored).expect("JSON");
+    rates["rates"][0]["cells_per_second"] = 1.25e6.into();
+    place.write("cache/rates.json", &rates.to_string());
+    let second = duration(&place, "cache");
+    assert!(second.contains("at 1.25e6 cells/s (measured"), "{second}");
+    // a run is preferred; other settings of the scenario are the same work
+    let steps = ["time.max_steps=500", "time.end=100", "initial.density=1.5"];
+    let steps = steps.into_iter().flat_map(|set| ["--set", set]);
+    let run: Vec<&str> = ["run", "deck.toml", "--quiet"]
+        .into_iter()
+        .chain(steps)
+        .collect();
+    let ended = place.command(&run).env("NESTAR_CACHE", "cache").output();
+    Outcome::of(ended.expect("the program starts")).has_status(0);
+    let third = duration(&place, "cache");
+    assert!(
+        third.contains(" in the run of ") && third.contains("/run)"),
+        "{third}"
+    );
+    // speeds of devices of other machines
+    let mut rates: Value = serde_json::from_str(&place.read("cache/rates.json")).expect("JSON");
+    let mut other = rates["rates"][0].clone();
+    other["device"] = "NVIDIA H200".into();
+    other["cells_per_second"] = 7.5e9.into();
+    rates["rates"].as_array_mut().expect("a list").push(other);
+    place.write("cache/rates.json", &rates.to_string());
+    let plan = |device: &str| {
+        let words = ["plan", "deck.toml", "--ranks", "2", "--measured-on", device];
+        let mut command = place.command(&words);
+        command.env("NESTAR_CACHE", "cache");
+        Outcome::of(command.output().expect("the program starts"))
+    };
+    let known = plan("h200");
+    known.has_status(0);
+    let expected = "7.500e9 cell updates/s (measured on NVIDIA H200 in the run of ";
+    assert!(known.out.contains(expected), "{}", known.out);
+    let unknown = plan("b300");
+    unknown.has_status(2);
+    assert!(
+        unknown.err.contains("known devices: CPU"),
+        "{}",
+        unknown.err
+    );
+    // neither a damaged file nor a folder that cannot be written is an error
+    place.write("cache/rates.json", "{");
+    for folder in ["cache", "/proc/none"] {
+        let line = duration(&place, folder);
+        assert!(line.contains("with 32^3 cells"), "{line}");
+    }
 }

@@ -44,6 +44,7 @@ pub fn document(app: &App, subject: &PlanInput, estimates: &[PartitionEstimate])
         },
         "machine": {
             "cells_per_second": machine.rate,
+            "rate_origin": subject.rate_from,
             "latency_seconds": machine.latency,
             "bytes_per_second": machine.bandwidth,
             "step_seconds": machine.step,

@@ -42,7 +42,7 @@ fn head(subject: &PlanInput) -> String {
     let steps: Vec<String> = root_step.steps.iter().map(u64::to_string).collect();
     format!(
         "{}: {} patches ({}), {} per patch\n\
-         each rank: {:.3e} cell updates/s, {:.3e} B/s in each direction, latency {:.3e} s\n\
+         each rank: {:.3e} cell updates/s ({}), {:.3e} B/s in each direction, latency {:.3e} s\n\
          traffic is given per level step; level steps per root step: {}, {}\n\
          overhead on several ranks: {:.0} us per level step; {:.1} regrids per root step, {:.1} us per halo patch; {:.0} exchanges without \
          overlap, {:.0} us each; {} through host memory\n{particles}",
@@ -51,6 +51,7 @@ fn head(subject: &PlanInput) -> String {
         by_level.join(" "),
         format_bytes(CELLS as u64 * subject.sizes.cell),
         machine.rate,
+        subject.rate_from,
         machine.bandwidth,
         machine.latency,
         steps.join(" "),
