@@ -186,7 +186,11 @@ struct DiagnosticColumn {
 
 /// Columns that plugins add to `diagnostics.csv`, in order of registration.
 #[derive(Resource, Default)]
-pub struct DiagnosticColumns(Vec<DiagnosticColumn>);
+pub struct DiagnosticColumns {
+    columns: Vec<DiagnosticColumn>,
+    /// Names and units in code units.
+    units: Vec<(String, String)>,
+}
 
 impl DiagnosticColumns {
     /// First columns of every run.
@@ -229,7 +233,7 @@ impl DiagnosticColumns {
             let value = inputs.reduce::<F, M>(world, reduce, &parameters);
             value.map(|value| vec![value])
         };
-        world.resource_mut::<Self>().0.push(DiagnosticColumn {
+        world.resource_mut::<Self>().columns.push(DiagnosticColumn {
             names: vec![name.into()],
             reads: (M::REACH > 0).then_some(F::NAME),
             values: Arc::new(values),
@@ -253,16 +257,36 @@ impl DiagnosticColumns {
         names: impl IntoIterator<Item = impl Into<Cow<'static, str>>>,
         values: impl Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync + 'static,
     ) {
-        world.resource_mut::<Self>().0.push(DiagnosticColumn {
+        world.resource_mut::<Self>().columns.push(DiagnosticColumn {
             names: names.into_iter().map(Into::into).collect(),
             reads: None,
             values: Arc::new(values),
         });
     }
 
+    /// Sets the unit of a column in code units, for example `mass/length**3`; also that of `NAME_LEVEL` for all levels.
+    pub fn set_units(world: &mut World, name: impl Into<String>, units: impl Into<String>) {
+        let all = &mut world.resource_mut::<Self>().units;
+        all.push((name.into(), units.into()));
+    }
+
+    /// Returns the unit of a column, if it is known.
+    #[must_use]
+    pub fn units(&self, name: &str) -> Option<&str> {
+        let of = |name: &str| {
+            let found = self.units.iter().find(|(own, _)| own == name);
+            found.map(|(_, units)| &**units)
+        };
+        let of_level = || {
+            let (all, level) = name.rsplit_once('_')?;
+            of(all).filter(|_| level.bytes().all(|b| b.is_ascii_digit()))
+        };
+        of(name).or_else(of_level)
+    }
+
     /// Returns the names of all columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        let names = self.0.iter().flat_map(|column| &column.names);
+        let names = self.columns.iter().flat_map(|column| &column.names);
         names.map(|name| &**name)
     }
 
@@ -272,7 +296,7 @@ impl DiagnosticColumns {
     /// The device or another rank has failed.
     pub fn values(world: &mut World) -> Result<Vec<f64>, RanksError> {
         let fields = world.resource::<Stores>().all();
-        let columns = world.resource::<Self>().0.iter();
+        let columns = world.resource::<Self>().columns.iter();
         let columns: Vec<_> = columns.map(|c| (c.reads, c.values.clone())).collect();
         let mut values = Vec::with_capacity(columns.len());
         for (reads, numbers) in columns {

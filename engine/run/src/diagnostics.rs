@@ -1,11 +1,13 @@
 //! Tables that grow by one row per root step, written by the first rank: `diagnostics.csv` and `observed.csv`.
+//! `column_units.rs` writes the units of the columns.
 
 use crate::Progress;
+use crate::column_units;
 use crate::files::Series;
 use crate::restart::{Restored, totals};
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{DiagnosticColumns, Ranks, RanksError, cells_repaired_between_levels};
-use nestar_engine_data::Stores;
+use nestar_engine_data::{Component, Stores};
 use nestar_engine_mesh::patch::{PatchComponents, decode, encode};
 use nestar_engine_mesh::{
     CELLS, Level, LevelWork, Observed, PATCH, PatchIndex, PatchRow, Topology,
@@ -40,11 +42,13 @@ impl Diagnostics {
     ) -> Result<Self, Error> {
         let ranks = sim.world.resource::<Ranks>();
         let step = restored.map(|restored| restored.step);
-        let series = on_first_rank(ranks, || Series::open(directory, FILE, &header(sim), step))?;
+        let header = columns(sim).join(",");
+        let series = on_first_rank(ranks, || Series::open(directory, FILE, &header, step))?;
         let initial = match restored {
             Some(restored) => restored.initial_totals.clone(),
             None => totals(sim)?,
         };
+        on_first_rank(ranks, || column_units::write(sim, directory, &initial))?;
         Ok(Self {
             series,
             initial,
@@ -101,12 +105,11 @@ impl Diagnostics {
     /// Writes the totals, each with its relative drift since the start.
     fn write_totals(&self, sim: &Engine, line: &mut String) -> Result<(), Error> {
         let components = Stores::totalled(&sim.world).into_iter();
-        let absolute = components.map(|c| c.normal_to.is_some());
-        for ((total, initial), absolute) in totals(sim)?.iter().zip(&self.initial).zip(absolute) {
-            let scale = if absolute || *initial == 0.0 {
-                1.0
-            } else {
-                initial.abs()
+        for ((total, initial), component) in totals(sim)?.iter().zip(&self.initial).zip(components)
+        {
+            let scale = match is_drift_absolute(component, *initial) {
+                true => 1.0,
+                false => initial.abs(),
             };
             let _ = write!(line, ",{total:e},{:e}", (total - initial) / scale);
         }
@@ -130,7 +133,13 @@ impl Diagnostics {
     }
 }
 
-fn header(sim: &Engine) -> String {
+/// Returns `true` if the drift of a total is not divided by its initial value: for components of vectors, and if that value is 0.
+pub(crate) fn is_drift_absolute(component: &Component, initial: f64) -> bool {
+    component.normal_to.is_some() || initial == 0.0
+}
+
+/// Returns the names of all columns.
+pub(crate) fn columns(sim: &Engine) -> Vec<String> {
     let mut names: Vec<String> = DiagnosticColumns::FIRST.map(String::from).to_vec();
     names.extend(
         (0..=sim.world.resource::<Topology>().max_level).map(|level| format!("patches_{level}")),
@@ -144,7 +153,7 @@ fn header(sim: &Engine) -> String {
     names.extend(DiagnosticColumns::COUNTERS.map(String::from));
     let owners = sim.world.resource::<Activity>().names();
     names.extend(owners.iter().map(|owner| format!("seconds_{owner}")));
-    names.join(",")
+    names
 }
 
 /// Returns the resident memory of this process in bytes; 0 if unknown.

@@ -1,5 +1,6 @@
 //! The run's directory: lock, visibility on all ranks, and files of earlier runs.
 
+use crate::column_units;
 use crate::files;
 use crate::files::Roster;
 use crate::snapshot::snapshot_error;
@@ -130,7 +131,14 @@ fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
         let n = name.strip_prefix(kind)?;
         n.strip_suffix(".toml")
     });
-    ["run.toml", "provenance.json", "run.log", "views"].contains(&name)
+    let others = [
+        "run.toml",
+        "provenance.json",
+        "run.log",
+        "views",
+        column_units::FILE,
+    ];
+    others.contains(&name)
         || captures.any(|n| n.is_empty() || numbered(n))
         || series.is_some_and(|n| n.is_empty() || numbered(n))
         || (name == "snapshots" && has_snapshots)

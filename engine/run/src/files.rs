@@ -12,13 +12,14 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Names of the files that a run writes.
-const WRITTEN: [&str; 11] = [
+const WRITTEN: [&str; 12] = [
     ".lock",
     ".running",
     "run.toml",
     "provenance.json",
     "run.log",
     "diagnostics.csv",
+    crate::column_units::FILE,
     "observed.csv",
     "capture.toml",
     "unfinished-cell.toml",

@@ -4,6 +4,7 @@
 
 mod blobs;
 mod cadence;
+mod column_units;
 mod deck_differences;
 pub mod diagnostics;
 pub mod directory;

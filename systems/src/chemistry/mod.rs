@@ -25,7 +25,7 @@ pub use config::{
 };
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Real, device};
-use nestar_engine::comm::{Comm, Reduce};
+use nestar_engine::comm::{Comm, DiagnosticColumns, Reduce};
 use nestar_engine::data::criteria::QuantityFn;
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs, LevelRows, Pool,
@@ -220,6 +220,10 @@ fn register_cooling_time<T: CellValue<Parameters = ChemistryParameters<f64>>>(
     sim: &mut Engine,
     ChemistrySetup { config, cells, .. }: &ChemistrySetup,
 ) -> Result<(), Error> {
+    for name in ENERGIES {
+        let energy = "mass*length**2/time**2";
+        DiagnosticColumns::set_units(&mut sim.world, format!("chemistry_{name}"), energy);
+    }
     let mut sim = sim.at_rest(scalars(config.species))?;
     let (name, cells) = ("cooling_time_least", cells.clone());
     sim.column::<Gas, T>(name, Reduce::Smallest, cells)

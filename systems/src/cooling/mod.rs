@@ -27,7 +27,7 @@ use cells::{
 };
 use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
-use nestar_engine::comm::Reduce;
+use nestar_engine::comm::{DiagnosticColumns, Reduce};
 use nestar_engine::data::criteria::QuantityFn;
 use nestar_engine::data::{DerivedInputs, LevelRows, Pool};
 use nestar_engine::mesh::Topology;
@@ -144,6 +144,10 @@ impl Plugin for Cooling {
             ));
         }
         let account = sim.register_budget("cooling", &ENERGIES)?;
+        for name in ENERGIES {
+            let energy = "mass*length**2/time**2";
+            DiagnosticColumns::set_units(&mut sim.world, format!("cooling_{name}"), energy);
+        }
         register(sim, given.cooler, numbers, account, config.split)
     }
 }

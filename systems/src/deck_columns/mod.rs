@@ -6,8 +6,9 @@
 use crate::fields::quantities::{compile, vocabulary};
 use crate::fields::{Gas, GasModel};
 use crate::register::{Register, others_of};
+use crate::views::described;
 use bevy_ecs::prelude::*;
-use nestar_deck::DeckError;
+use nestar_deck::{DeckError, formula_units};
 use nestar_device::{Real, device};
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, RanksError, Reduce};
 use nestar_engine::data::{Components, DerivedInputs, Pool};
@@ -124,7 +125,35 @@ fn add(sim: &mut Engine, column: &ColumnConfig, path: &str) -> Result<(), Error>
         Ok(vec![value / weight.transpose()?.unwrap_or(1.0)])
     };
     DiagnosticColumns::add_numbers(&mut sim.world, [column.name.clone()], value);
+    if let Some(units) = units(sim, column) {
+        DiagnosticColumns::set_units(&mut sim.world, column.name.clone(), units);
+    }
     Ok(())
+}
+
+/// Returns the unit of a column in code units, if it follows from its formula.
+fn units(sim: &Engine, column: &ColumnConfig) -> Option<String> {
+    let names = vocabulary(sim.world.resource::<GasModel>()).into_iter();
+    let known = names.map(|(name, _)| {
+        let [units, _] = described(sim, &name);
+        (name, units)
+    });
+    let known: Vec<(String, String)> = known.collect();
+    let formula = column.formula.trim();
+    let value = match known.iter().find(|(name, _)| name == formula) {
+        Some((_, units)) => units.clone(),
+        None => {
+            let known: Vec<(&str, &str)> = known.iter().map(|(n, u)| (&**n, &**u)).collect();
+            formula_units(formula, &known)?
+        }
+    };
+    match column.reduction {
+        Reduction::Integral => formula_units(
+            "value*volume",
+            &[("value", &value), ("volume", "length**3")],
+        ),
+        _ => Some(value),
+    }
 }
 
 /// Compiles a formula of a column, given by its path and text, and the condition.

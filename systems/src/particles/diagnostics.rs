@@ -43,9 +43,20 @@ pub(super) fn register(sim: &mut Engine, falls: bool) {
     let names: Vec<String> = species.map(|species| species.name.clone()).collect();
     for (n, name) in names.iter().enumerate() {
         let own = ["count", "mass", "lost", "lost_mass"].map(|what| format!("{name}_{what}"));
+        for masses in [&own[1], &own[3]] {
+            DiagnosticColumns::set_units(&mut sim.world, masses.clone(), "mass");
+        }
         DiagnosticColumns::add_numbers(&mut sim.world, own, move |world| counts(world, n));
     }
     DiagnosticColumns::add_numbers(&mut sim.world, NAMES, sums);
+    for (n, name) in NAMES.into_iter().enumerate() {
+        let units = match n {
+            0 => "mass*length**2/time**2",
+            1..4 => "mass*length/time",
+            _ => "mass*length**2/time",
+        };
+        DiagnosticColumns::set_units(&mut sim.world, name, units);
+    }
     if falls && sim.deck.has("gravity") {
         let name = "particles_energy_potential";
         sim.column::<(ParticleDensity, Potential), gravitational>(name, Reduce::Integral, [])

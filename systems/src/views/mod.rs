@@ -96,7 +96,7 @@ fn quantities(sim: &Engine) -> Vec<ViewQuantity> {
 }
 
 /// Returns unit and description of a quantity of the gas.
-fn described(sim: &Engine, name: &str) -> [String; 2] {
+pub(crate) fn described(sim: &Engine, name: &str) -> [String; 2] {
     let derived = sim.world.resource::<DerivedFields>().all();
     let mut derived = derived.filter(|(_, own)| own.name == name);
     if let Some((_, own)) = derived.next() {

@@ -34,6 +34,27 @@ refine = [{ criterion = "threshold", field = "temperature_k", threshold = 75, be
 mean_molecular_weight = 1.25
 "#;
 
+/// Columns of the deck for `COLD`; the last has no unit.
+const COLUMNS: &str = r#"
+[[diagnostics]]
+name = "cold_mass"
+formula = "density"
+reduction = "integral"
+where = "temperature_k < 75"
+[[diagnostics]]
+name = "fastest"
+formula = "sqrt(velocity_x^2 + velocity_y^2)"
+reduction = "max"
+[[diagnostics]]
+name = "mean_pressure"
+formula = "pressure"
+reduction = "mean"
+[[diagnostics]]
+name = "odd"
+formula = "pressure + exp(x)"
+reduction = "mean"
+"#;
+
 fn refusal(text: &str, settings: &[&str]) -> String {
     let made = nestar::Simulation::new(deck(text, settings));
     made.err().expect("refused").to_string()
@@ -103,14 +124,15 @@ fn a_restart_accepts_equal_units_in_another_notation() {
     let scratch = Scratch::new();
     let place = scratch.path().join("run");
     let ends = ["output.final=true", "time.max_steps=2"];
-    run_into(&place, false, COLD, &ends).unwrap_or_else(|e| panic!("{e}"));
+    let text = format!("{COLD}\n{COLUMNS}");
+    run_into(&place, false, &text, &ends).unwrap_or_else(|e| panic!("{e}"));
     let resolved = std::fs::read_to_string(place.join("run.toml")).expect("a deck");
     assert!(
         resolved.contains("length_cgs = 3.0856775814913"),
         "{resolved}"
     );
     let more = ["output.final=true", "time.max_steps=4"];
-    let other = COLD.replace("\"pc\"", "\"kpc\"");
+    let other = text.replace("\"pc\"", "\"kpc\"");
     let why = run_into(&place, true, &other, &more)
         .expect_err("other units")
         .to_string();
@@ -118,6 +140,9 @@ fn a_restart_accepts_equal_units_in_another_notation() {
     // the numbers, and another name
     let numbers = resolved.replace("name = \"pc, km/s, mH/cm3\"", "name = \"of a disc\"");
     assert!(numbers.contains("of a disc"), "{resolved}");
+    // as in the directory of an older program
+    let units = place.join("diagnostics.units.csv");
+    std::fs::remove_file(&units).expect("a file with units");
     run_into(&place, true, &numbers, &more).unwrap_or_else(|e| panic!("{e}"));
     let diagnostics = std::fs::read_to_string(place.join("diagnostics.csv")).expect("diagnostics");
     let mut lines = diagnostics.lines();
@@ -132,6 +157,52 @@ fn a_restart_accepts_equal_units_in_another_notation() {
         .unwrap_or("");
     let first: f64 = first.parse().expect("a number");
     assert!((first / 50.0 - 1.0).abs() < 1e-9, "{first}");
+    let rows = diagnostics.lines().count();
+    assert_eq!(rows, 6, "a header and 5 states");
+    let units = std::fs::read_to_string(units).expect("a file with units");
+    columns_have_units(&diagnostics, &units);
+}
+
+/// All columns of diagnostics are listed with their units, and the first mass is that of the deck.
+fn columns_have_units(diagnostics: &str, units: &str) {
+    let table: Vec<Vec<&str>> = units
+        .lines()
+        .map(|line| line.split(',').collect())
+        .collect();
+    assert!(table.iter().all(|row| row.len() == 6), "{units}");
+    let mut lines = diagnostics.lines().map(|line| line.split(','));
+    let names: Vec<&str> = lines.next().expect("a header").collect();
+    let first: Vec<&str> = lines.next().expect("a row").collect();
+    let listed: Vec<&str> = table[1..].iter().map(|row| row[0]).collect();
+    assert_eq!(listed, names);
+    let found = |name: &str| {
+        let n = names.iter().position(|own| *own == name).expect("a column");
+        (&table[n + 1], first[n].parse::<f64>().unwrap_or(f64::NAN))
+    };
+    for (name, shown, code) in [
+        ("time", "Myr", "time"),
+        ("total_density", "Msun", "mass"),
+        ("drift_density", "1", "1"),
+        ("drift_momentum_y", "g cm/s", "mass*length/time"),
+        ("total_energy", "erg", "mass*length**2/time**2"),
+        ("temperature_k_least", "K", "K"),
+        ("seconds_hydro", "s", ""),
+        ("cold_mass", "Msun", "mass"),
+        ("fastest", "km/s", "length/time"),
+        ("mean_pressure", "erg/cm3", "mass/(length*time**2)"),
+        ("odd", "", ""),
+        ("step", "", ""),
+    ] {
+        let (row, _) = found(name);
+        assert_eq!([row[1], row[3]], [shown, code], "{name}: {units}");
+    }
+    // 2.5 particles of 1.25 hydrogen masses per cubic centimetre, in 0.25 kpc^3
+    let (row, mass) = found("total_density");
+    let parsec: f64 = 3.085_677_581_491_367_3e18;
+    let expected = 2.5 * 1.25 * HYDROGEN_MASS * 0.25 * (1e3 * parsec).powi(3);
+    let number = |text: &str| text.parse::<f64>().expect("a factor");
+    assert!((mass * number(row[5]) / expected - 1.0).abs() < 1e-9);
+    assert!((mass * number(row[2]) / (expected / 1.98841e33) - 1.0).abs() < 1e-5);
 }
 
 #[test]

@@ -168,13 +168,25 @@ class Run:
         if not rows:
             raise Error(f"{path} is empty")
         header, rows = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-        fields = self._units_of_fields()
+        known = self._units_of_columns(header)
         variables: dict[str, Any] = {}
         for n, name in enumerate(header):
-            variables[name] = self._column(name, [row[n] for row in rows], fields)
+            variables[name] = self._column(name, [row[n] for row in rows], known[name])
         steps = variables.pop("step")[1]
         data = xarray.Dataset(variables, {"step": ("step", steps)})
         return data.set_coords([name for name in ("time",) if name in data])
+
+    def _units_of_columns(self, columns: list[str]) -> dict[str, str | None]:
+        """Returns the units of columns from `diagnostics.units.csv`, or by their names in runs of older programs."""
+        try:
+            with (self.path / "diagnostics.units.csv").open(newline="") as file:
+                # times of the machine have no code units
+                found = {row["column"]: row["code_units"] or row["units"] for row in csv.DictReader(file)}
+        except (OSError, KeyError, csv.Error):
+            found = {}
+        fields = self._units_of_fields() if set(columns) - set(found) else {}
+        by_name = lambda name: _column_units(name, fields, self.units)
+        return {name: (found[name] or None) if name in found else by_name(name) for name in columns}
 
     def _units_of_fields(self) -> dict[str, str]:
         numbers = self.snapshots.numbers
@@ -183,14 +195,13 @@ class Run:
         arrays = Store(self.path / "snapshots" / f"{numbers[-1]:06}.zarr").arrays
         return {name.rpartition("/")[2]: array.attrs.get("units", "1") for name, array in arrays.items()}
 
-    def _column(self, name: str, texts: list[str], fields: dict[str, str]) -> tuple[str, np.ndarray, dict[str, str]]:
+    def _column(self, name: str, texts: list[str], units: str | None) -> tuple[str, np.ndarray, dict[str, str]]:
         try:
             values: np.ndarray = np.array([float(text) if text else np.nan for text in texts])
         except ValueError:
             return "step", np.array(texts), {}
         if values.size and np.all(values == np.round(values)) and not any(set(".eE") & set(text) for text in texts):
             return "step", values.astype(np.int64), {}
-        units = _column_units(name, fields, self.units)
         if name.startswith("seconds"):
             # of the machine, in any run
             return "step", values, {"units": "s"}
@@ -206,6 +217,9 @@ def _column_units(name: str, fields: dict[str, str], units: Units) -> str | None
         return "time"
     if name.startswith("temperature_k"):
         return "K"
+    if name.startswith("drift_") and "momentum" not in name:
+        # relative to the initial total
+        return "1"
     for head in ("total_", "drift_"):
         field = fields.get(name.removeprefix(head)) if name.startswith(head) else None
         if field is not None:

@@ -108,6 +108,17 @@ def runs():
     close(float(table.dark_mass[4]), float(last.particles("dark").mass.sum()))
     assert table.seconds_hydro.attrs["units"] == "s" and table.total_energy.attrs["units"] == "erg"
     assert table.limiter.values[0] == "initial" and len(run.views) == 0
+    assert table.drift_density.attrs["units"] == "1" and "units" not in table.patches_0.attrs
+    units = np.genfromtxt("run/diagnostics.units.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    plain = np.genfromtxt("run/diagnostics.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
+    assert list(units["column"]) == list(plain.dtype.names)
+    row = units[list(units["column"]).index("total_density")]
+    assert row["units"] == "Msun"
+    close(float(plain["total_density"][4] * row["factor"]), mass)
+    # a run of an older program
+    Path("run/diagnostics.units.csv").rename("units.csv")
+    older = run.diagnostics
+    assert all(older[name].attrs == table[name].attrs for name in ("time", "total_density", "drift_density", "dark_mass"))
     in_code = nestar.open("run", units="code").diagnostics
     close(float(in_code.total_density[0] * last.units.shown("mass").factor), float(table.total_density[0]))
     assert str(Path("run/snapshots/000001.zarr")) in repr(nestar.open("run/snapshots/000001.zarr"))

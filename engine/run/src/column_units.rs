@@ -1,0 +1,79 @@
+//! Writes `diagnostics.units.csv`: the unit of each column of `diagnostics.csv`.
+//!
+//! The units have a file of their own, so that the names of columns are the same in all runs, and any reader of the table finds one
+//! line of names and rows of numbers. The table is in code units, whose numbers a resumed run continues.
+
+use crate::diagnostics::{columns, is_drift_absolute};
+use crate::files::write_atomically;
+use nestar_deck::{UnitSystem, formula_units};
+use nestar_engine_comm::DiagnosticColumns;
+use nestar_engine_data::Stores;
+use nestar_engine_step::{Catalogue, Engine, Error};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Name of the file in the run's directory.
+pub(crate) const FILE: &str = "diagnostics.units.csv";
+/// Columns of the file. A number of the table times `factor` has the unit `units`, and times `cgs_factor` the unit `cgs_units`.
+const HEADER: &str = "column,units,factor,code_units,cgs_units,cgs_factor";
+
+/// Writes the file. `initial` are the conserved totals at the start. Columns of unknown unit have empty entries.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write(sim: &Engine, directory: &Path, initial: &[f64]) -> Result<(), Error> {
+    let code = &sim.settings.units;
+    let mut text = format!("{HEADER}\n");
+    for name in columns(sim) {
+        // writing to a string cannot fail
+        let _ = match units_of(sim, &name, initial) {
+            None => writeln!(text, "{name},,,,,"),
+            Some(units) if units == SECONDS => writeln!(text, "{name},s,1,,s,1"),
+            Some(units) => {
+                let typical = match units == "time" {
+                    true => sim.settings.time.end,
+                    false => 0.0,
+                };
+                let shown = code.shown(&units, UnitSystem::Astronomical, typical);
+                let (factor, cgs) = (code.cgs_factor(&units), code.cgs_units(&units));
+                writeln!(
+                    text,
+                    "{name},{},{:e},{units},{cgs},{factor:e}",
+                    shown.name, shown.factor
+                )
+            }
+        };
+    }
+    write_atomically(&directory.join(FILE), &text)
+}
+
+/// Unit of wall times.
+const SECONDS: &str = "s";
+
+/// Returns the unit of a column in code units, or [`SECONDS`]; `None` if it is not known.
+fn units_of(sim: &Engine, name: &str, initial: &[f64]) -> Option<String> {
+    if name.starts_with("seconds_") {
+        return Some(SECONDS.into());
+    }
+    for (component, initial) in Stores::totalled(&sim.world).into_iter().zip(initial) {
+        let total = || {
+            let volume = [("value", &*component.units), ("volume", "length**3")];
+            formula_units("value*volume", &volume)
+        };
+        let is = |head: &str| name.strip_prefix(head) == Some(&*component.name);
+        if is("drift_") && !is_drift_absolute(component, *initial) {
+            return Some("1".into());
+        }
+        if is("drift_") || is("total_") {
+            return total();
+        }
+    }
+    if let Some(units) = sim.world.resource::<DiagnosticColumns>().units(name) {
+        return Some(units.into());
+    }
+    let entries = sim.world.resource::<Catalogue>().entries().iter();
+    let mut own = entries.filter(|entry| entry.kind == "column" && entry.name == name);
+    let unit = own.next().map(|entry| entry.unit.clone());
+    let of_time = || ["time", "dt"].contains(&name).then(|| "time".into());
+    unit.filter(|unit| !unit.is_empty()).or_else(of_time)
+}
