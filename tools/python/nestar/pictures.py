@@ -138,7 +138,7 @@ def _trimmed(image: np.ndarray, window: Window, whole: Window, axes: tuple[int, 
 
 def _labelled(snapshot: Snapshot, image: np.ndarray, window: Window, axes: tuple[int, ...], units: str,
               names: tuple[str, str]) -> xarray.DataArray:  # fmt: skip
-    """Returns an image with coordinates and units; `names` are the name and the long name."""
+    """Returns an image with coordinates and units; `names` are the name and the long name. Changes `image`."""
     length, shown = snapshot.units.shown("length"), snapshot.units.shown(units)
     width = (snapshot.right_edge - snapshot.left_edge) / (snapshot.root_cells * 2**window.level)
     coords: dict[str, Any] = {}
@@ -148,7 +148,8 @@ def _labelled(snapshot: Snapshot, image: np.ndarray, window: Window, axes: tuple
         coords["xyz"[axis]] = ("xyz"[axis], centres, {"units": length.name})
     coords["time"] = ((), float(snapshot.time), {"units": snapshot.time.units})
     if shown.factor != 1.0:
-        image = image * shown.factor
+        # large arrays are slow to allocate
+        image *= shown.factor
     dims = ["xyz"[axis] for axis in axes]
     attrs = {"units": shown.name, "long_name": names[1], "level": window.level}
     return xarray.DataArray(image, coords, dims, names[0], attrs)
@@ -300,7 +301,7 @@ def project(self: Snapshot, field: str, axis: str = "z", weight: str | None = No
         units, name = self.units.product(found.units, "length"), f"{found.long_name} integrated along {axis}"
         return _labelled(self, images[0], window, axes, units, (field, name))
     with np.errstate(invalid="ignore", divide="ignore"):
-        image = images[0] / images[1]
+        image = np.divide(images[0], images[1], out=images[0])
     name = f"{found.long_name}, mean along {axis} by {weight}"
     return _labelled(self, image, window, axes, found.units, (field, name))
 
@@ -332,4 +333,4 @@ def _project_particles(snapshot: Snapshot, field: str, normal: int, ranges: list
     area = float(np.prod([width[a] for a in axes]))
     units = "mass/length**2" if mass is not None else "1/length**2"
     name = f"{'mass' if mass is not None else 'number'} of {species} per area"
-    return _labelled(snapshot, image / area, window, axes, units, (field, name))
+    return _labelled(snapshot, np.divide(image, area, dtype=np.float64), window, axes, units, (field, name))

@@ -9,7 +9,7 @@ from typing import Any
 
 import google_crc32c
 import numpy as np
-from numcodecs.zstd import Zstd
+from numcodecs.zstd import decompress
 
 from .errors import Error
 
@@ -18,7 +18,6 @@ NEWEST_VERSION = 2
 """The newest version of the snapshot format that this package reads."""
 
 _ABSENT = 2**64 - 1
-_ZSTD = Zstd()
 
 
 class Array:
@@ -126,7 +125,7 @@ class Array:
             body = chunk[:-4]
             if google_crc32c.value(bytes(body)) != int.from_bytes(chunk[-4:], "little"):
                 raise ValueError("checksum of a chunk")
-            _ZSTD.decode(body, target)
+            decompress(body, target)
 
     def _read_by_zarr(self, rows: np.ndarray | None) -> np.ndarray:
         import zarr
