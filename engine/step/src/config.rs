@@ -441,6 +441,9 @@ pub fn check_times(deck: &Deck, path: &str, times: &[f64]) -> Result<(), DeckErr
     })
 }
 
+/// Number of steps that no run can take.
+pub(super) const TOO_MANY_STEPS: f64 = 1e12;
+
 /// Largest number of snapshots of a run.
 const MAX_SNAPSHOTS: f64 = 1e6;
 
@@ -452,10 +455,25 @@ impl Settings {
     /// `time.max_steps` ends the run, only the resolution at `begin` matters.
     pub fn check_intervals(&self, deck: &Deck, begin: f64) -> Result<(), DeckError> {
         self.check_length(deck, "time.max_step", self.time.max_step, begin)?;
+        self.check_longest_step(deck, begin)?;
         let (interval, steps) = (self.output.interval, self.output.steps);
         check_times(deck, "output", &self.output.times)?;
         self.check_interval(deck, ("output.interval", "snapshots"), interval, begin)?;
         self.check_steps(deck, ("output.steps", "snapshots"), steps, begin)
+    }
+
+    /// Checks that the longest step asks for a possible number of steps.
+    fn check_longest_step(&self, deck: &Deck, begin: f64) -> Result<(), DeckError> {
+        let (end, longest) = (self.time.end, self.time.max_step);
+        let count = (end - begin) / longest;
+        if self.time.max_steps > 0 || count <= TOO_MANY_STEPS {
+            return Ok(());
+        }
+        let message = format!(
+            "`time.max_step` = {longest:e} asks for {count:.1e} steps until `time.end` = {end:e}, more than {TOO_MANY_STEPS:e}; set a \
+             longer step, or check the units"
+        );
+        Err(deck.error_at("time.max_step", message))
     }
 
     /// Checks that an interval can advance the time.

@@ -1,12 +1,12 @@
 //! Recursive time stepping over levels.
 
-use super::config::TimeSettings;
+use super::config::{TOO_MANY_STEPS, TimeSettings};
 use super::error::agreed;
 use super::limits::{ChosenStep, LevelSteps, clipped_step, synchronised_step};
 use super::memory::MemoryGuard;
 use super::{
-    Activity, AlignedLevels, Budgets, Error, Phase, RunCounters, Schedules, Settings, StepLimits,
-    check_faults,
+    Activity, AlignedLevels, Budgets, Error, Phase, Remarks, RunCounters, Schedules, Settings,
+    StepLimits, check_faults,
 };
 use bevy_ecs::prelude::*;
 use nestar_engine_comm::{self as comm, Ranks};
@@ -69,6 +69,30 @@ pub struct Driver {
     pub settings: DriverSettings,
     /// For `halved` and `shared`: root-step length and its limit, prescribed for the current root step.
     prescribed: Option<(f64, &'static str)>,
+    /// Steps in which the run may not come to its end.
+    endless: EndlessSteps,
+}
+
+/// Number of consecutive steps of a level after which their length counts as lasting.
+const LASTING: u32 = 20;
+
+/// Counts steps that are too short to reach the end of the run.
+#[derive(Clone, Debug, Default)]
+struct EndlessSteps {
+    /// Number of consecutive steps, by level.
+    count: Vec<u32>,
+    /// A remark was made.
+    is_told: bool,
+}
+
+impl EndlessSteps {
+    /// Counts a step of a level, or resets its count. Returns `true` if such steps last.
+    fn lasts(&mut self, level: usize, is_short: bool) -> bool {
+        self.count.resize(self.count.len().max(level + 1), 0);
+        let count = &mut self.count[level];
+        *count = if is_short { *count + 1 } else { 0 };
+        *count >= LASTING
+    }
 }
 
 impl Driver {
@@ -79,6 +103,7 @@ impl Driver {
             schedules,
             settings,
             prescribed: None,
+            endless: EndlessSteps::default(),
         }
     }
 
@@ -254,13 +279,8 @@ impl Driver {
             world.resource_mut::<StepVerdict>().last = n == self.settings.time.retries;
             let end = if step.meets { until } else { time + step.dt };
             if end <= time {
-                let (name, dt) = (step.limiter, step.dt);
-                return Err(Error::StepLimit {
-                    level,
-                    time,
-                    name,
-                    dt,
-                });
+                let limit = (step.limiter, step.dt);
+                return Err(self.unusable_step(world, level, limit, None));
             }
             let (begin, dt) = (time, step.dt);
             if self.attempt(world, level, StepInterval { begin, dt, end })? {
@@ -318,14 +338,74 @@ impl Driver {
         world.resource_mut::<StepLimits>().agree(&ranks)?;
         match world.resource::<StepLimits>().smallest() {
             Some((name, dt)) if dt > 0.0 => Ok((name, dt)),
-            Some((name, dt)) => Err(Error::StepLimit {
-                level,
-                time: world.resource::<Levels>().time(level),
-                name,
-                dt,
-            }),
+            Some(limit) => Err(self.unusable_step(world, level, limit, None)),
             None => Ok(("none", f64::INFINITY)),
         }
+    }
+
+    /// Returns the error of a step that a limit makes too short, with the cell or particle behind the limit. `until` is the time that
+    /// such steps do not reach. Collective.
+    fn unusable_step(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        (name, dt): (&'static str, f64),
+        until: Option<f64>,
+    ) -> Error {
+        let time = world.resource::<Levels>().time(level);
+        let ranks = world.resource::<Ranks>().clone();
+        world.resource_mut::<StepLimits>().clear();
+        world.resource_mut::<StepLimits>().ask_for_places();
+        let asked = self.run_phase(world, Phase::Limit, level, 0.0);
+        let found = world.resource_mut::<StepLimits>().take_place(name, &ranks);
+        match (asked, found) {
+            (Err(error), _) => error,
+            (_, Err(error)) => error.into(),
+            (Ok(()), Ok(place)) => Error::StepLimit {
+                level,
+                time,
+                name,
+                dt,
+                until,
+                place,
+            },
+        }
+    }
+
+    /// Checks that steps of `level` as long as its limit come to an end. Without `time.max_steps` that is the end of the run; in any
+    /// case a finer level must come to the time `until` of the coarser one. Collective.
+    ///
+    /// # Errors
+    /// The clock cannot tell steps of this length at the end of the run, or the step of the coarser level has too many of them.
+    fn require_an_end(
+        &mut self,
+        world: &mut World,
+        level: usize,
+        until: f64,
+        limit: (&'static str, f64),
+    ) -> Result<(), Error> {
+        let (time, dt) = (world.resource::<Levels>().time(level), limit.1);
+        let to_coarser = if level > 0 { until - time } else { 0.0 };
+        let (end, to_end) = match self.settings.time.max_steps {
+            0 => (self.settings.time.end, self.settings.time.end - time),
+            _ => (until, 0.0),
+        };
+        let is_short = to_coarser.max(to_end) / dt > TOO_MANY_STEPS;
+        if !self.endless.lasts(level, is_short) {
+            return Ok(());
+        }
+        if to_coarser / dt > TOO_MANY_STEPS {
+            return Err(self.unusable_step(world, level, limit, Some(until)));
+        }
+        if dt < 4.0 * f64::EPSILON * end.abs() {
+            return Err(self.unusable_step(world, level, limit, Some(end)));
+        }
+        if !std::mem::replace(&mut self.endless.is_told, true) {
+            let error = self.unusable_step(world, level, limit, Some(end));
+            let remark = format!("warning: {error}");
+            world.resource_mut::<Remarks>().0.push(remark);
+        }
+        Ok(())
     }
 
     /// For `halved` and `shared`: returns the root step that satisfies the limits of all levels.
@@ -362,6 +442,7 @@ impl Driver {
     ) -> Result<ChosenStep, Error> {
         let remaining = until - world.resource::<Levels>().time(level);
         let (name, longest) = self.limit(world, level)?;
+        self.require_an_end(world, level, until, (name, longest))?;
         // no step is longer than `max_step`
         let stretch = self.settings.time.max_step / longest - 1.0;
         let increase = self.settings.time.increase.min(stretch);

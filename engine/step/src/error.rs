@@ -100,6 +100,10 @@ pub enum Error {
         name: &'static str,
         /// Proposed step length.
         dt: f64,
+        /// Time that the run cannot reach with such steps, if the step is long enough to advance the present time.
+        until: Option<f64>,
+        /// Cell or particle that makes the limit short; empty if unknown.
+        place: String,
     },
     /// Reading or writing a file failed.
     File {
@@ -143,9 +147,18 @@ impl fmt::Display for Error {
                 time,
                 name,
                 dt,
+                until,
+                place,
             } => {
                 write!(f, "level {level} at time {time:.6e}: ")?;
-                step_limit(f, name, *dt)
+                match until {
+                    Some(until) => endless(f, name, *dt, until - time)?,
+                    None => step_limit(f, name, *dt)?,
+                }
+                if place.is_empty() {
+                    return f.write_str("look for extreme values in the latest snapshot");
+                }
+                write!(f, "the limit is that of {place}")
             }
             Self::File {
                 doing,
@@ -166,20 +179,28 @@ fn step_limit(f: &mut fmt::Formatter<'_>, name: &str, dt: f64) -> fmt::Result {
     if dt > 0.0 && name == "max_step" {
         return write!(
             f,
-            "`time.max_step` = {dt:e} is too small to advance the time; set a longer step"
+            "`time.max_step` = {dt:e} is too small to advance the time: set a longer step; "
         );
     }
     if dt > 0.0 {
         return write!(
             f,
-            "the step of {dt:e} that the limit \"{name}\" sets is too small to advance the time; look for extreme values in \
-             the latest snapshot"
+            "the step of {dt:e} that the limit \"{name}\" sets is too small to advance the time; "
         );
     }
     write!(
         f,
         "the limit \"{name}\" proposes a time step of {dt:e}, which is not positive: one of its inputs is 0 or NaN \
-         in a cell of the level; look for extreme values in the latest snapshot"
+         in a cell of the level; "
+    )
+}
+
+/// Writes that steps of length `dt`, which the limit `name` sets, do not reach a time that lies `remaining` ahead.
+fn endless(f: &mut fmt::Formatter<'_>, name: &str, dt: f64, remaining: f64) -> fmt::Result {
+    write!(
+        f,
+        "the limit \"{name}\" sets steps of {dt:e}; the run would need {:.1e} of them to advance by {remaining:e}; ",
+        remaining / dt
     )
 }
 

@@ -4,11 +4,21 @@ use bevy_ecs::prelude::*;
 use nestar_deck::deck;
 use nestar_engine_comm::{Ranks, RanksError, Reduction};
 
+/// Describes the cell or particle that makes a limit short.
+#[derive(Clone, Debug)]
+struct LimitPlace {
+    limit: &'static str,
+    dt: f64,
+    text: String,
+}
+
 /// Collects the proposed limits for the step of the current level; systems of the `Limit` phase fill it.
 #[derive(Resource, Clone, Debug, Default)]
 pub struct StepLimits {
     proposals: Vec<(&'static str, f64)>,
     unknown: Vec<&'static str>,
+    /// Cells and particles behind the proposals, if the driver asks for them.
+    places: Option<Vec<LimitPlace>>,
     /// Buffer for the reduction over ranks.
     bits: Vec<u64>,
 }
@@ -24,6 +34,40 @@ impl StepLimits {
     /// order, each for its own patches (infinity without patches).
     pub fn propose(&mut self, name: &'static str, dt: f64) {
         self.proposals.push((name, dt));
+    }
+
+    /// Returns `true` if the proposed steps are unusable, so that systems should call [`StepLimits::place`].
+    #[must_use]
+    pub fn wants_places(&self) -> bool {
+        self.places.is_some()
+    }
+
+    /// Describes the cell or particle of this rank that makes the limit `limit` shortest, for messages. `dt` compares it with those of
+    /// other ranks.
+    pub fn place(&mut self, limit: &'static str, dt: f64, text: String) {
+        let place = LimitPlace { limit, dt, text };
+        self.places.get_or_insert_default().push(place);
+    }
+
+    /// Asks systems for places.
+    pub(super) fn ask_for_places(&mut self) {
+        self.places = Some(Vec::new());
+    }
+
+    /// Returns the description of the place that makes the limit `limit` shortest on any rank; empty if there is none. Collective.
+    pub(super) fn take_place(&mut self, limit: &str, ranks: &Ranks) -> Result<String, RanksError> {
+        let mut message = Vec::new();
+        let places = self.places.take().unwrap_or_default();
+        let own = places.into_iter().filter(|place| place.limit == limit);
+        if let Some(place) = own.min_by_key(|place| ordered(place.dt)) {
+            message.extend(ordered(place.dt).to_be_bytes());
+            message.extend(place.text.into_bytes());
+        }
+        let all = ranks.communicator().all_gather(&message)?;
+        let least = all.into_iter().filter(|message| message.len() > 8).min();
+        Ok(least.map_or_else(String::new, |least| {
+            String::from_utf8_lossy(&least[8..]).into_owned()
+        }))
     }
 
     /// Marks the limit `name` as unknown while only a part of a level exists

@@ -3,14 +3,17 @@
 use super::capture::{self, LevelInput, StepFailure, StepResult};
 use super::fallback;
 use super::solver::{GasReal, HydroSolver, LevelStep};
-use crate::fields::{Gas, GasModel, MassFlux};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
+use nestar_device::Real;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, parallel};
 use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::hydro::eos::primitive_from_conserved;
+use nestar_kernels::{CELLS, PATCH};
 
 /// Advice for a step that stays unphysical.
 const ADVICE: &str = "try a smaller time.courant, hydro.riemann = \"hlle\", hydro.limiter = \"minmod\" or more resolution";
@@ -23,7 +26,13 @@ pub fn limit_by_courant(
     mut solver: ResMut<HydroSolver>,
     mut limits: ResMut<StepLimits>,
     tables: Option<Res<DeviceTopology>>,
+    model: Res<GasModel>,
 ) -> Result<(), Error> {
+    if limits.wants_places()
+        && let Some((rate, text)) = fastest_cell(&clock, &topology, &gas.own(), model.gamma)?
+    {
+        limits.place("courant", 1.0 / rate, text);
+    }
     if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
         let dt = solver.limit(&clock, &topology, &tables, &gas.own())?;
         limits.propose("courant", dt);
@@ -74,6 +83,52 @@ fn largest_rate<R: GasReal>(
         }
     });
     Some((largest.to_f64(), solver.courant))
+}
+
+/// Returns the largest signal rate of the cells of the level on this rank, and the description of the cell.
+fn fastest_cell(
+    clock: &LevelClock,
+    topology: &Topology,
+    gas: &FieldView<Gas>,
+    gamma: f64,
+) -> Result<Option<(f64, String)>, Error> {
+    let width = clock.cell_width;
+    let mut fastest: Option<(f64, u32, usize, [f64; GAS_COMPONENTS])> = None;
+    for &row in gas.rows() {
+        let values: Vec<f64> = in_precision!(gas.precision(), R => {
+            let values = gas.host::<R>(&[row])?;
+            values.into_iter().map(Real::to_f64).collect()
+        });
+        for cell in 0..CELLS {
+            let state = std::array::from_fn(|c| values[c * CELLS + cell]);
+            let w = primitive_from_conserved(&state, gamma);
+            let sound = (gamma * w[4].max(0.0) / w[0]).sqrt();
+            let along = |axis: usize| (w[axis + 1].abs() + sound) / width[axis];
+            // a value that is not a number comes first
+            let rate = match state.iter().all(|value| value.is_finite()) {
+                true => along(0) + along(1) + along(2),
+                false => f64::INFINITY,
+            };
+            if fastest.is_none_or(|(most, ..)| rate > most) {
+                fastest = Some((rate, row, cell, w));
+            }
+        }
+    }
+    Ok(fastest.map(|(rate, row, cell, w)| {
+        let cell = [cell % PATCH, cell / PATCH % PATCH, cell / (PATCH * PATCH)];
+        let origin = topology.origin(row);
+        let left = topology.domain.left_edge;
+        let centre: [f64; 3] = std::array::from_fn(|a| {
+            left[a] + (f64::from(origin[a]) + cell[a] as f64 + 0.5) * width[a]
+        });
+        let [density, x, y, z, pressure] = w;
+        let patch = gas.index(row);
+        let text = format!(
+            "cell {cell:?} of patch {patch:?}, centre {centre:?}: density {density:e}, velocity {:?}, pressure {pressure:e}",
+            [x, y, z]
+        );
+        (rate, text)
+    }))
 }
 
 /// Data of the gas update.

@@ -11,6 +11,7 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{Topology, parallel};
 use nestar_engine::step::StepLimits;
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::PATCH;
 
 /// Largest velocity and acceleration over the cell width, among the particles of a level and all finer ones.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,6 +67,9 @@ pub(super) fn limit_by_particles(
             fastest = fastest.with(of_level::<R>(species, &topology, rows.level(), width));
         });
     }
+    if limits.wants_places() {
+        tell_fastest(&mut all, &topology, &rows, &mut limits)?;
+    }
     motion.fastest = fastest.velocity;
     limits.propose("particles", motion.courant / fastest.velocity);
     if motion.acceleration > 0.0 {
@@ -118,6 +122,85 @@ fn of_level<R: ParticleReal>(
         species.restore_patches(detached);
     }
     fastest
+}
+
+/// Particle with the largest velocity or acceleration over the cell width.
+struct Fastest {
+    rate: f64,
+    text: String,
+}
+
+/// Describes the fastest particle of this rank, and the one with the largest acceleration, for messages.
+fn tell_fastest(
+    all: &mut SpeciesMap,
+    topology: &Topology,
+    rows: &LevelRows,
+    limits: &mut StepLimits,
+) -> Result<(), DeviceError> {
+    let names = ["particles", "particle acceleration"];
+    let mut found: [Option<Fastest>; 2] = [None, None];
+    for species in all.falling() {
+        species.fetch()?;
+        in_precision!(species.precision(), R => fastest_of::<R>(species, topology, rows.level(), &mut found));
+    }
+    for (name, found) in names.into_iter().zip(found) {
+        if let Some(Fastest { rate, text }) = found {
+            limits.place(name, 1.0 / rate, text);
+        }
+    }
+    Ok(())
+}
+
+/// Replaces the particles in `found` by faster ones of a species on the host.
+fn fastest_of<R: ParticleReal>(
+    species: &mut Species,
+    topology: &Topology,
+    level: usize,
+    found: &mut [Option<Fastest>; 2],
+) {
+    let (columns, name) = (species.pool.columns, species.name.clone());
+    let width = topology.domain.cell_width(level);
+    let visit = |row: u32, patch: &mut PatchParticles| {
+        let host = topology.level(row).unwrap_or(0);
+        if host + 1 < level {
+            return;
+        }
+        let own = topology.domain.cell_width(host);
+        let corner = topology.origin(row);
+        for list in &mut patch[usize::from(host < level)..] {
+            for (page, count) in list.read_pages::<R>(columns) {
+                for n in 0..count {
+                    let vectors = [&page.velocity, &page.acceleration];
+                    let vectors = vectors.map(|of| Page::vector(of, n).map(|v| v.to_f64()));
+                    for ((vector, what), found) in (vectors.into_iter())
+                        .zip(["velocity", "acceleration"])
+                        .zip(found.iter_mut())
+                    {
+                        let rates = [0, 1, 2].map(|a| (vector[a] / width[a]).abs());
+                        let is_number = rates.iter().all(|rate| rate.is_finite());
+                        let rate = match is_number {
+                            true => rates.into_iter().fold(0.0, f64::max),
+                            false => f64::INFINITY,
+                        };
+                        if found.as_ref().is_some_and(|found| rate <= found.rate) {
+                            continue;
+                        }
+                        let offset = page.offset_of(n);
+                        let place: [f64; 3] = std::array::from_fn(|a| {
+                            let cells = offset[a] as f64 * 0.5_f64.powi(64) * PATCH as f64;
+                            topology.domain.left_edge[a] + (f64::from(corner[a]) + cells) * own[a]
+                        });
+                        let text = format!(
+                            "particle {} of particles.species.{name} at {place:?} with {what} {vector:?}",
+                            page.id[n]
+                        );
+                        *found = Some(Fastest { rate, text });
+                    }
+                }
+            }
+        }
+    };
+    species.for_each_patch(visit);
 }
 
 /// Lanes that are compared independently.

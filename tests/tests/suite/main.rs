@@ -19,6 +19,7 @@ mod device_output;
 mod device_runs;
 mod dual_energy;
 mod dye;
+mod endless_steps;
 mod entities;
 mod external;
 mod field_changes;
