@@ -15,7 +15,7 @@ pub struct TimeConfig {
     #[key(default = 0)]
     pub max_steps: u64,
     /// Courant number of the gas.
-    #[key(default = 0.8, above = 0.0, max = 1.0)]
+    #[key(default = 0.8, min = 1e-6, max = 1.0)]
     pub courant: f64,
     /// Relation between the time steps of the levels.
     #[key(default = LevelSteps::Adaptive)]

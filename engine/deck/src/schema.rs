@@ -30,6 +30,7 @@ impl TableSchema {
     ///   list. schemars ignores `range` on other types: for an untagged "number or list" write
     ///   `#[schemars(extend("minimum" = 0.0, "maximum" = 1.0))]`, which applies to each number;
     /// - `#[schemars(extend("exclusiveMinimum" = 0.0))]` and `exclusiveMaximum` are exclusive bounds;
+    /// - `#[schemars(extend("zeroOr" = 1e-3))]` allows 0 and numbers from this one on;
     /// - `#[schemars(length(min = 1))]` bounds the length of a text or a list;
     /// - `#[schemars(extend("unit" = "1/time"))]` gives the unit;
     /// - `#[schemars(extend("elements" = ["x", "y", "z"]))]` names the elements of a list.

@@ -336,11 +336,16 @@ impl TableShape {
 pub(crate) struct NumberRange {
     pub least: Option<(f64, bool)>,
     pub most: Option<(f64, bool)>,
+    /// 0 is allowed as well.
+    pub or_zero: bool,
 }
 
 impl NumberRange {
     /// Returns `true` if `x` lies in the interval.
     pub fn contains(&self, x: f64) -> bool {
+        if self.or_zero && x == 0.0 {
+            return true;
+        }
         self.least
             .is_none_or(|(end, open)| x > end || (x == end && !open))
             && self
@@ -356,10 +361,14 @@ impl NumberRange {
         let most = self.most.map(|(end, open)| {
             format!("{} {}", if open { "below" } else { "at most" }, plain(end))
         });
-        match (least, most) {
+        let text = match (least, most) {
             (Some(least), Some(most)) => Some(format!("{least} and {most}")),
             (least, most) => least.or(most),
-        }
+        };
+        text.map(|text| match self.or_zero {
+            true => format!("0, or {text}"),
+            false => text,
+        })
     }
 
     /// Returns the intersection of both intervals.
@@ -372,6 +381,7 @@ impl NumberRange {
         NumberRange {
             least: tighter(self.least, outer.least, 1.0),
             most: tighter(self.most, outer.most, -1.0),
+            or_zero: self.or_zero || outer.or_zero,
         }
     }
 
@@ -381,9 +391,14 @@ impl NumberRange {
             let number = |key: &str, excluded| schema[key].as_f64().map(|end| (end, excluded));
             number(open, true).or(number(closed, false))
         };
+        let beside_zero = schema["zeroOr"].as_f64();
         NumberRange {
-            least: end("minimum", "exclusiveMinimum"),
+            least: match beside_zero {
+                Some(least) => Some((least, false)),
+                None => end("minimum", "exclusiveMinimum"),
+            },
             most: end("maximum", "exclusiveMaximum"),
+            or_zero: beside_zero.is_some(),
         }
     }
 
@@ -397,6 +412,7 @@ impl NumberRange {
         NumberRange {
             least: Some((least, false)),
             most: Some((most, false)),
+            or_zero: false,
         }
     }
 }

@@ -103,7 +103,7 @@ pub struct ChemistryConfig {
     #[key(default = H2CoolingConfig::GalliPalla98)]
     pub h2_cooling: H2CoolingConfig,
     /// Relative error tolerance of a sub-step.
-    #[key(default = 1e-2, above = 0.0, max = 0.5)]
+    #[key(default = 1e-2, min = 1e-12, max = 0.5)]
     pub tolerance: f64,
     /// Abundance per hydrogen nucleus below which errors are ignored.
     #[key(default = 1e-8, above = 0.0, max = 0.01)]
@@ -112,7 +112,7 @@ pub struct ChemistryConfig {
     /// 0: no limit (sub-steps do not need one). The cooling time is the energy over the sum of the absolute cooling and
     /// heating rates; the response time is that of a small energy perturbation at fixed species. Both are finite in
     /// equilibrium. Gas at the floor is not limited.
-    #[key(default = 0.0, min = 0.0)]
+    #[key(default = 0.0, zero_or = 1e-6)]
     pub courant: f64,
     /// Refines cells if sound crosses fewer cells than this in a cooling time; 0: off.
     #[key(default = 0.0, min = 0.0)]

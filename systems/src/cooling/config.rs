@@ -77,7 +77,7 @@ pub struct CoolingConfig {
     /// 0: no limit (the exact integration does not need one). The cooling time is the energy over the sum of the
     /// absolute cooling and heating rates; the response time is that of a small temperature perturbation at constant
     /// density. Both are finite in equilibrium. Gas at a floor is not limited.
-    #[key(default = 0.0, min = 0.0)]
+    #[key(default = 0.0, zero_or = 1e-6)]
     pub courant: f64,
     /// Applies half of the cooling before and half after the gas is advanced (Strang splitting, second order in time);
     /// `false`: all of it after.

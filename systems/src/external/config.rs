@@ -24,6 +24,6 @@ pub struct ExternalConfig {
     pub order: u8,
     /// Largest number of cell widths across which matter may be accelerated in a step, |a| dt^2 <= limit * width, by
     /// the acceleration at the start of the step; 0: no limit. Use `time.max_step` for forces that begin suddenly.
-    #[key(default = 0.5, min = 0.0)]
+    #[key(default = 0.5, zero_or = 1e-12)]
     pub limit: f64,
 }

@@ -107,7 +107,7 @@ pub struct GravityConfig {
     pub energy: GravityEnergy,
     /// Largest number of cell widths across which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no
     /// limit.
-    #[key(default = 0.5, min = 0.0)]
+    #[key(default = 0.5, zero_or = 1e-12)]
     pub limit: f64,
     /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles are present, because a residual of
     /// their own potential exerts a force on them.

@@ -42,10 +42,10 @@ pub struct ParticlesConfig {
     #[key(default = Cloud::Cic)]
     pub cloud: Cloud,
     /// Largest number of cells that a particle may cross along an axis in one step of its level.
-    #[key(default = 0.5, max = 1.0, above = 0.0)]
+    #[key(default = 0.5, min = 1e-6, max = 1.0)]
     pub courant: f64,
     /// Factor f of the acceleration limit dt <= f * sqrt(cell width / |a|); 0 disables the limit.
-    #[key(default = 0.5, min = 0.0, max = 1.0)]
+    #[key(default = 0.5, zero_or = 1e-6, max = 1.0)]
     pub acceleration: f64,
     /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary; 0: no zone.
     /// Particles in the zone move as those of the coarse level do, which reduces their self-force. With 3 the self-force of

@@ -26,6 +26,6 @@ pub struct SourcesConfig {
     pub split: bool,
     /// Largest number of cell widths across which gas may be accelerated in a step, |a| dt^2 <= limit * width; 0: no
     /// limit.
-    #[key(default = 1.0, min = 0.0)]
+    #[key(default = 1.0, zero_or = 1e-12)]
     pub limit: f64,
 }

@@ -2,11 +2,12 @@
 
 use super::device_runs::places;
 use bevy_ecs::prelude::*;
+use nestar::engine::comm::{Ranks, SingleRank};
 use nestar::engine::mesh::{LevelClock, Levels};
 use nestar::engine::step::{Remarks, StepLimits};
 use nestar::engine::{Engine, Error, Plugin};
 use nestar::systems::order::Limit;
-use nestar::App;
+use nestar::{App, Simulation};
 use nestar_tests::Stepper;
 use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::ranks::on_ranks_of;
@@ -157,4 +158,56 @@ fn steps_that_become_longer_are_no_error() {
             "the limit \"patience\" sets steps of 1e-13",
         ],
     );
+}
+
+#[test]
+fn factors_that_make_steps_endless_are_refused_by_key() {
+    let refused = |text: &str, setting: &str| {
+        let built = Simulation::with_ranks(deck(text, &[setting]), Ranks::new(SingleRank));
+        let error = built.and_then(Stepper::begin).err();
+        error
+            .unwrap_or_else(|| panic!("{setting} is accepted"))
+            .to_string()
+    };
+    let gas = |tables: &str| {
+        format!(
+            "{}\n{tables}",
+            BLAST.replace("max_level = 2", "max_level = 0")
+        )
+    };
+    let falling = LATTICE.replace("1e30", "1");
+    let cases = [
+        (
+            gas(""),
+            "time.courant=1e-18",
+            "at least 0.000001 and at most 1",
+        ),
+        (gas(""), "time.courant=0", "at least 0.000001 and at most 1"),
+        (gas(""), "time.max_step=1e-13", "asks for 1.0e13 steps"),
+        (gas("[gravity]"), "gravity.limit=1e-18", "0, or at least"),
+        (gas("[sources]"), "sources.limit=1e-18", "0, or at least"),
+        (gas("[external]"), "external.limit=1e-18", "0, or at least"),
+        (
+            falling.clone(),
+            "particles.courant=1e-18",
+            "at least 0.000001",
+        ),
+        (
+            falling,
+            "particles.acceleration=1e-18",
+            "0, or at least 0.000001 and at most 1",
+        ),
+    ];
+    for (text, setting, range) in cases {
+        let key = setting.split('=').next().expect("a key");
+        contains_all(&refused(&text, setting), &[key, range]);
+    }
+    // without a limit
+    for setting in ["gravity.limit=0", "gravity.limit=1e-3"] {
+        let built = Simulation::with_ranks(
+            deck(&gas("[gravity]"), &[HALF, setting]),
+            Ranks::new(SingleRank),
+        );
+        assert!(built.is_ok(), "{setting}");
+    }
 }

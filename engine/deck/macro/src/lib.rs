@@ -21,6 +21,7 @@ use syn::{
 /// - `unit = "mass/length**3"`: unit.
 /// - `min = 0.0`, `max = 1.0`: inclusive bounds.
 /// - `above = 0.0`, `below = 1.0`: exclusive bounds.
+/// - `zero_or = 1e-3`: the value is 0 or at least this one.
 /// - `least = 2`: minimum number of elements of a list or of characters of a text.
 ///
 /// The documentation of the crate `nestar-deck` begins with an example.
@@ -151,6 +152,7 @@ struct Key {
     max: Option<Expr>,
     above: Option<Expr>,
     below: Option<Expr>,
+    zero_or: Option<Expr>,
     least: Option<Expr>,
 }
 
@@ -178,9 +180,10 @@ impl Key {
                     "max" => &mut key.max,
                     "above" => &mut key.above,
                     "below" => &mut key.below,
+                    "zero_or" => &mut key.zero_or,
                     "least" => &mut key.least,
                     _ => {
-                        let known = "unknown part: a key may have default, unit, min, max, above, below and least";
+                        let known = "unknown part: a key may have default, unit, min, max, above, below, zero_or and least";
                         return Err(Error::new_spanned(&meta.path, known));
                     }
                 };
@@ -212,7 +215,10 @@ impl Key {
         let unit = self.unit.as_ref().map(|unit| quote!("unit" = #unit));
         let above = self.above.as_ref().map(|v| quote!("exclusiveMinimum" = #v));
         let below = self.below.as_ref().map(|v| quote!("exclusiveMaximum" = #v));
-        let extended: Vec<_> = [unit, above, below].into_iter().flatten().collect();
+        // other programs know `minimum`
+        let zero_or = (self.zero_or.as_ref()).map(|v| quote!("minimum" = 0.0, "zeroOr" = #v));
+        let extended = [unit, above, below, zero_or].into_iter();
+        let extended: Vec<_> = extended.flatten().collect();
         if !extended.is_empty() {
             parts.push(quote!(extend(#(#extended),*)));
         }
