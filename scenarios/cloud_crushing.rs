@@ -67,6 +67,30 @@ impl CloudCrushing {
             0.0
         }
     }
+
+    /// Returns `true` if the state is known to be the same at all points between two corners.
+    fn is_uniform(&self, low: [f64; 3], high: [f64; 3]) -> bool {
+        if high[0] < self.shock {
+            return true;
+        }
+        if low[0] < self.shock {
+            return false;
+        }
+        // squares of the smallest and the largest distance from the centre
+        let (mut near, mut far) = (0.0, 0.0);
+        for axis in 0..3 {
+            let [a, b] = [low[axis], high[axis]].map(|x| x - self.centre[axis]);
+            let nearest = a.max(-b).max(0.0);
+            let farthest = b.max(-a);
+            near += nearest * nearest;
+            far += farthest * farthest;
+        }
+        // the profile is exactly 0 or 1 there; the margin covers round-off
+        let (margin, edge) = (1e-9, 25.0 * self.edge);
+        let is_outside = near.sqrt() * (1.0 - margin) > self.radius + edge;
+        let is_inside = far.sqrt() * (1.0 + margin) < self.radius - edge;
+        is_outside || is_inside
+    }
 }
 
 impl Parameters for CloudCrushing {
@@ -80,7 +104,7 @@ impl Parameters for CloudCrushing {
         let shock = self.incoming(setting.model.gamma);
         let (ambient, postshock) = (shock.ambient(), shock.postshock());
         let position = self.shock;
-        let cloud = self.clone();
+        let (cloud, whole) = (self.clone(), self.clone());
         let state = move |x: [f64; 3]| {
             if x[0] < position {
                 return postshock;
@@ -95,7 +119,9 @@ impl Parameters for CloudCrushing {
             filling * cloud.contrast / (1.0 + (cloud.contrast - 1.0) * filling)
         };
         Ok(Box::new(
-            AveragedState::new(3, state).with_scalar(setting, "cloud", fraction),
+            AveragedState::new(3, state)
+                .with_scalar(setting, "cloud", fraction)
+                .uniform_where(move |low, high| whole.is_uniform(low, high)),
         ))
     }
 }

@@ -7,11 +7,15 @@ use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
 /// Mass fraction of a scalar at a point.
 type Fraction = Box<dyn Fn([f64; 3]) -> f64 + Send + Sync>;
 
+/// Tells whether a state is the same at all points between two corners.
+type Uniformity = Box<dyn Fn([f64; 3], [f64; 3]) -> bool + Send + Sync>;
+
 /// A state that is averaged over cells, with those of its passive scalars that the deck declares.
 pub(crate) struct AveragedState<S> {
     samples: usize,
     state: S,
     scalars: Vec<(usize, Fraction)>,
+    uniform: Option<Uniformity>,
 }
 
 impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> AveragedState<S> {
@@ -21,7 +25,17 @@ impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> AveragedState<S> {
             samples,
             state,
             scalars: Vec::new(),
+            uniform: None,
         }
+    }
+
+    /// Declares where the state and its scalars are uniform: between two corners for which `uniform` returns `true`.
+    pub fn uniform_where(
+        mut self,
+        uniform: impl Fn([f64; 3], [f64; 3]) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.uniform = Some(Box::new(uniform));
+        self
     }
 
     /// Sets the scalar `name` to the mass fraction `fraction`, if the deck declares it.
@@ -56,6 +70,10 @@ impl<S: Fn([f64; 3]) -> Primitive + Send + Sync + 'static> InitialState for Aver
 
     fn samples(&self) -> usize {
         self.samples
+    }
+
+    fn is_uniform(&self, low: [f64; 3], high: [f64; 3]) -> bool {
+        (self.uniform.as_ref()).is_some_and(|uniform| uniform(low, high))
     }
 }
 

@@ -127,6 +127,12 @@ pub trait InitialState: Send + Sync + 'static {
         1
     }
 
+    /// Returns `true` if the state and the scalars have the same bits at all points between two corners. It saves time and need not be
+    /// known.
+    fn is_uniform(&self, _low: [f64; 3], _high: [f64; 3]) -> bool {
+        false
+    }
+
     /// Returns the energy that the state injects, if any, for a check of the finished hierarchy.
     fn injection(&self) -> Option<Injection> {
         None
@@ -235,13 +241,15 @@ pub(super) fn fill_patch<R: Element>(
     let states = R::states(&fill.states);
     let mut extremes = Extremes::default();
     for layer in 0..PATCH {
-        let samples = LayerSamples::of(fill, &points, layer)?;
+        let cells = points.cells_to_evaluate(fill.initial, layer);
+        let samples = LayerSamples::of(fill, &points, (layer, cells))?;
         samples.average(out, &states);
         extremes = extremes.joined(samples.extremes());
     }
     if !(states.physical)(out, CELLS) {
         for layer in 0..PATCH {
-            LayerSamples::of(fill, &points, layer)?.check_stored(out, states.physical)?;
+            let samples = LayerSamples::of(fill, &points, (layer, LAYER))?;
+            samples.check_stored(out, states.physical)?;
         }
     }
     Ok(extremes)
@@ -252,19 +260,25 @@ const LAYER: usize = PATCH * PATCH;
 /// Number of values that a loop handles at once with vector instructions.
 const LANES: usize = 8;
 
-/// Samples in the cells of a layer of a patch.
+/// Samples in the first cells of a layer of a patch; the others have the same.
 struct LayerSamples<'a> {
     fill: &'a InitialFill<'a>,
     layer: usize,
+    /// Number of cells with samples: all of the layer, or a row of a uniform layer.
+    cells: usize,
     columns: PrimitiveColumns,
     gas: Vec<[f64; GAS_COMPONENTS]>,
 }
 
 impl<'a> LayerSamples<'a> {
-    /// Evaluates the initial state.
-    fn of(fill: &'a InitialFill<'a>, points: &SamplePoints, layer: usize) -> Result<Self, String> {
+    /// Evaluates the initial state in the first `cells` cells of a layer.
+    fn of(
+        fill: &'a InitialFill<'a>,
+        points: &SamplePoints,
+        (layer, cells): (usize, usize),
+    ) -> Result<Self, String> {
         let model = fill.model;
-        let mut columns = points.in_layer(layer, &model.initial);
+        let mut columns = points.in_layer((layer, cells), &model.initial);
         fill.initial.fill(&mut columns);
         normalise_sets(&mut columns, model)?;
         (0..columns.len()).try_for_each(|n| check(&columns, n))?;
@@ -273,6 +287,7 @@ impl<'a> LayerSamples<'a> {
         Ok(Self {
             fill,
             layer,
+            cells,
             columns,
             gas,
         })
@@ -291,7 +306,7 @@ impl<'a> LayerSamples<'a> {
     fn average<R: Element>(&self, out: &mut [R], states: &StateFunctions<R>) {
         let rule = &self.fill.rule;
         let samples = rule.weights.len();
-        let repeats: Vec<bool> = (0..LAYER)
+        let repeats: Vec<bool> = (0..self.cells)
             .map(|cell| {
                 cell > 0
                     && self
@@ -301,7 +316,7 @@ impl<'a> LayerSamples<'a> {
             .collect();
         let (columns, model) = (&self.columns, self.fill.model);
         for (c, component) in out.chunks_mut(CELLS).enumerate() {
-            let cells = &mut component[self.first_cell()..][..LAYER];
+            let cells = &mut component[self.first_cell()..][..self.cells];
             if model.internal_energy() == Some(c) {
                 let energy = |n: usize| columns.states[n].internal_energy(model.gamma);
                 rule.store_means(cells, &repeats, energy);
@@ -313,7 +328,8 @@ impl<'a> LayerSamples<'a> {
                 rule.store_means(cells, &repeats, |n| self.gas[n][c]);
             }
         }
-        for (cell, repeats) in (self.first_cell()..).zip(repeats) {
+        let repeats = repeats.into_iter().chain(std::iter::repeat(true));
+        for (cell, repeats) in (self.first_cell()..).take(LAYER).zip(repeats) {
             match repeats {
                 true => out
                     .chunks_mut(CELLS)
@@ -426,6 +442,8 @@ struct SamplePoints {
     origin: [i32; 3],
     /// Centres of the cells.
     centres: [[f64; PATCH]; 3],
+    /// Widths of a cell.
+    width: [f64; 3],
     /// Positions of the samples of a cell relative to its centre.
     offsets: [Vec<f64>; 3],
 }
@@ -443,17 +461,32 @@ impl SamplePoints {
             level: block.level as usize,
             origin: block.origin,
             centres: [0, 1, 2].map(centres),
+            width,
             offsets: [0, 1, 2].map(offsets),
         }
     }
 
-    /// Returns the samples of a layer, cell by cell, with undefined states and the given scalars.
-    fn in_layer(&self, layer: usize, scalars: &[f64]) -> PrimitiveColumns {
-        let total = LAYER * self.offsets[0].len();
+    /// Returns the number of cells of a layer whose samples are necessary: a row if the state is uniform in the layer.
+    fn cells_to_evaluate(&self, initial: &dyn InitialState, layer: usize) -> usize {
+        let ends = |axis: usize| match axis {
+            2 => [layer; 2],
+            _ => [0, PATCH - 1],
+        };
+        let low = std::array::from_fn(|a| self.centres[a][ends(a)[0]] - 0.5 * self.width[a]);
+        let high = std::array::from_fn(|a| self.centres[a][ends(a)[1]] + 0.5 * self.width[a]);
+        match initial.is_uniform(low, high) {
+            true => LANES,
+            false => LAYER,
+        }
+    }
+
+    /// Returns the samples in the first `cells` cells of a layer, cell by cell, with undefined states and the given scalars.
+    fn in_layer(&self, (layer, cells): (usize, usize), scalars: &[f64]) -> PrimitiveColumns {
+        let total = cells * self.offsets[0].len();
         let [i, j, k] = self.origin;
         let along = |axis: usize| {
             let mut points = Vec::with_capacity(total);
-            for cell in 0..LAYER {
+            for cell in 0..cells {
                 let centre = self.centres[axis][[cell % PATCH, cell / PATCH, layer][axis]];
                 points.extend(self.offsets[axis].iter().map(|offset| centre + offset));
             }

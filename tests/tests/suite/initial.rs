@@ -1,8 +1,11 @@
 //! Initial states: required values, positions, and the range of each precision.
 
 use nestar::engine::Error;
+use nestar::systems::hydro::initial::{InitialGas, InitialState, Primitive, PrimitiveColumns};
 use nestar_tests::decks::BLAST;
 use nestar_tests::{State, Stepper, build};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const SEDOV: &str = r#"
     scenario = "sedov"
@@ -237,4 +240,54 @@ fn cells_that_numbers_cannot_describe_are_refused() {
     ];
     let why = refusal(&far);
     assert!(why.contains("move the origin into the domain"), "{why}");
+}
+
+/// A state with a plane discontinuity that counts the points at which it is evaluated.
+struct Counted {
+    points: Arc<AtomicUsize>,
+    tells: bool,
+}
+
+impl InitialState for Counted {
+    fn fill(&self, columns: &mut PrimitiveColumns) {
+        self.points.fetch_add(columns.len(), Ordering::Relaxed);
+        for n in 0..columns.len() {
+            let [x, y, z] = columns.point(n);
+            let dense = x + 0.3 * y + 0.1 * z < 0.55;
+            columns.states[n] = Primitive {
+                density: if dense { 1.7 } else { 0.3 },
+                velocity: [0.1, 0.2, 0.3],
+                pressure: 1.1,
+            };
+        }
+    }
+
+    fn samples(&self) -> usize {
+        3
+    }
+
+    fn is_uniform(&self, low: [f64; 3], high: [f64; 3]) -> bool {
+        let sum = |[x, y, z]: [f64; 3]| x + 0.3 * y + 0.1 * z;
+        self.tells && (sum(high) < 0.549 || sum(low) > 0.551)
+    }
+}
+
+/// A state that tells where it is uniform is evaluated at few points there, and the cells have the same bits.
+#[test]
+fn uniform_layers_of_a_state_are_evaluated_in_one_row() {
+    let run = |tells: bool| {
+        let points = Arc::new(AtomicUsize::new(0));
+        let state = Counted {
+            points: points.clone(),
+            tells,
+        };
+        let mut sim = build(BLAST, &["mesh.max_level=1"]);
+        sim.with(|sim| sim.world.insert_resource(InitialGas(Box::new(state))));
+        let mut stepper = Stepper::of(sim);
+        let state = stepper.state();
+        (state, points.load(Ordering::Relaxed))
+    };
+    let ((all, points), (few, fewer)) = (run(false), run(true));
+    assert_eq!(all.difference(&few), None);
+    assert!(fewer < points / 2, "{fewer} of {points}");
 }
