@@ -197,6 +197,15 @@ impl Series {
         written.map_err(Error::file("cannot write", &self.path))
     }
 
+    /// Syncs the file to disk.
+    ///
+    /// # Errors
+    /// The file cannot be synced.
+    pub fn sync(&self) -> Result<(), Error> {
+        let synced = self.file.sync_data();
+        synced.map_err(Error::file("cannot sync", &self.path))
+    }
+
     /// Returns a note if not all rows of an earlier file are continued.
     pub fn note(&self) -> Option<String> {
         let renamed = self.renamed.as_ref()?.display();

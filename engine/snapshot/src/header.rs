@@ -59,6 +59,9 @@ pub struct Attributes {
     pub facts: BTreeMap<String, f64>,
     /// The text of the resolved deck.
     pub config: String,
+    /// Name of the view of which the snapshot is an entry, with chosen fields and patches; `None` for the state of a run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
     /// What the program needs besides fields for a bitwise restart; opaque here. Exact floats are best stored
     /// as hexadecimal strings.
     #[serde(default, skip_serializing_if = "Map::is_empty")]

@@ -10,6 +10,7 @@
 //!
 //! * [`SnapshotWriter`] writes a snapshot in the background; [`SnapshotPlan`] offers the single steps.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
+//! * [`SnapshotData`] is a snapshot in memory.
 //! * [`Series`] is a group of arrays that grow along the time.
 //! * [`digest`] returns a digest of the content, [`summary`] a description.
 //! * [`read_uniform`], [`read_columns`] and [`read_array`] read Zarr arrays of other programs.
@@ -23,6 +24,7 @@ mod error;
 mod files;
 mod groups;
 mod header;
+mod memory;
 mod queue;
 mod reader;
 mod series;
@@ -44,6 +46,7 @@ pub use header::{
     Attributes, BLOB_GROUPS, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
     PATCH_SIZE, ParticlesHeader, ParticlesPlan, StoredPrecision,
 };
+pub use memory::{SnapshotData, write_file};
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
 pub use series::{Series, SeriesArray, SeriesPlan};

@@ -11,9 +11,10 @@ use crate::header::ORIGIN;
 use crate::zarr::Decoder;
 use crate::{
     Attributes, FORMAT_VERSION, FieldHeader, LEAF, LevelHeader, ParticlesHeader, Result,
-    SnapshotError, Values, bounds, checksums,
+    SnapshotData, SnapshotError, Values, bounds, checksums,
 };
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,8 @@ pub struct Snapshot {
     particles: Vec<ParticlesEntry>,
     /// Blobs by ascending path, with their metadata documents.
     pub(crate) parts: Vec<(BlobHeader, Value)>,
+    /// Values of a snapshot in memory, by group and array.
+    memory: BTreeMap<(String, String), Values>,
 }
 
 /// Reads the root metadata document, or returns why `path` is no snapshot.
@@ -112,7 +115,36 @@ impl Snapshot {
             levels,
             parts: find_blobs(path, documents)?,
             path: path.to_path_buf(),
+            memory: BTreeMap::new(),
         })
+    }
+
+    /// Wraps a snapshot in memory, whose fields are read like those of one on disk. It has neither particles nor a path.
+    #[must_use]
+    pub fn in_memory(data: SnapshotData) -> Self {
+        let mut memory = BTreeMap::new();
+        let mut levels = Vec::new();
+        for (plan, arrays) in data.levels.into_iter().zip(data.arrays) {
+            let own = [FieldHeader::origin(), FieldHeader::leaf()];
+            let headers = own.into_iter().chain(plan.fields);
+            let entries = headers.map(|header| (header.name.clone(), (header, Value::Null)));
+            levels.push(LevelEntry {
+                arrays: entries.collect(),
+                header: plan.header,
+            });
+            let group = level_path(levels[levels.len() - 1].header.level);
+            let named = |(array, values)| ((group.clone(), array), values);
+            memory.extend(arrays.into_iter().map(named));
+        }
+        Self {
+            path: PathBuf::new(),
+            version: 1,
+            attributes: data.attributes,
+            levels,
+            particles: Vec::new(),
+            parts: Vec::new(),
+            memory,
+        }
     }
 
     /// Returns the path of the snapshot.
@@ -215,13 +247,6 @@ impl Snapshot {
         })
     }
 
-    /// Returns the decoder of an array of a level and its number of patches.
-    fn decoder(&self, level: u8, array: &str) -> Result<(Decoder, u64)> {
-        let entry = self.entry(level)?;
-        let decoder = self.decoder_in(&level_path(level), &entry.arrays, array)?;
-        Ok((decoder, entry.header.patches))
-    }
-
     /// Returns the decoder of an array of a group.
     fn decoder_in(&self, group: &str, arrays: &Arrays, array: &str) -> Result<Decoder> {
         let missing = || SnapshotError::Missing {
@@ -241,9 +266,20 @@ impl Snapshot {
         array: &str,
         rows: Range<u64>,
     ) -> Result<Values> {
+        let list: Vec<u64> = rows.clone().collect();
+        if let Some(held) = self.held(group, arrays, array, &list) {
+            return Ok(held);
+        }
         let decoder = self.decoder_in(group, arrays, array)?;
         decoder.require(&rows)?;
-        decoder.read(&rows.collect::<Vec<_>>())
+        decoder.read(&list)
+    }
+
+    /// Returns rows of an array that is in memory.
+    fn held(&self, group: &str, arrays: &Arrays, array: &str, rows: &[u64]) -> Option<Values> {
+        let held = self.memory.get(&(group.to_string(), array.to_string()))?;
+        let (header, _) = arrays.get(array)?;
+        Some(held.rows(header.values_per_patch(), rows))
     }
 
     /// Reads a range of particles of the kind at `path`: shape `[particle]` and the array's own shape.
@@ -305,12 +341,17 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::read`]; [`SnapshotError::Request`] for patches that do not ascend or do not exist.
     pub fn read_selected(&self, level: u8, array: &str, patches: &[u64]) -> Result<Values> {
-        let (decoder, count) = self.decoder(level, array)?;
+        let entry = self.entry(level)?;
+        let count = entry.header.patches;
         if !patches.is_sorted_by(|a, b| a < b) || patches.last().is_some_and(|&last| last >= count)
         {
             return Err(too_few(level, count));
         }
-        decoder.read(patches)
+        let group = level_path(level);
+        match self.held(&group, &entry.arrays, array, patches) {
+            Some(held) => Ok(held),
+            None => self.decoder_in(&group, &entry.arrays, array)?.read(patches),
+        }
     }
 
     /// Returns the bytes on disk.

@@ -1,4 +1,4 @@
-//! Thread that appends entries to series while the run continues.
+//! Thread that appends entries to series, and does similar work, while the run continues.
 
 use crate::series::Series;
 use crate::{Result, SnapshotError, Values};
@@ -21,6 +21,8 @@ struct Entry {
 /// Work of the thread.
 enum Job {
     Append(Entry),
+    /// Work other than an entry of a series.
+    Work(Box<dyn FnOnce() -> Result<()> + Send>),
     /// Syncs all series and sends the first error since the last sync.
     Sync(Sender<Result<()>>),
 }
@@ -78,6 +80,14 @@ impl SeriesWriter {
         Self { place, failure }
     }
 
+    /// Passes work other than an entry of a series to the thread, in the order of the calls. It is left out after an error.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn run(&mut self, work: impl FnOnce() -> Result<()> + Send + 'static) -> Result<()> {
+        self.send(Job::Work(Box::new(work)))
+    }
+
     /// Appends an entry to the series with the number `series`, at the latest before the next [`sync`](Self::sync). `values` returns the
     /// values of its arrays.
     ///
@@ -90,20 +100,22 @@ impl SeriesWriter {
         step: u64,
         values: impl FnOnce() -> Vec<Values> + Send + 'static,
     ) -> Result<()> {
-        if let Some(failure) = take(&self.failure) {
-            return Err(failure);
-        }
-        let values = Box::new(values);
-        let entry = Entry {
+        self.send(Job::Append(Entry {
             series,
             time,
             step,
-            values,
-        };
+            values: Box::new(values),
+        }))
+    }
+
+    fn send(&mut self, job: Job) -> Result<()> {
+        if let Some(failure) = take(&self.failure) {
+            return Err(failure);
+        }
         match &mut self.place {
-            Place::Here(all) => all.append(entry),
+            Place::Here(all) => all.serve_one(job),
             Place::Thread { jobs, .. } => {
-                let sent = jobs.as_ref().map(|jobs| jobs.send(Job::Append(entry)));
+                let sent = jobs.as_ref().map(|jobs| jobs.send(job));
                 return sent.and_then(std::result::Result::ok).ok_or_else(panicked);
             }
         }
@@ -169,22 +181,23 @@ struct AllSeries {
 impl AllSeries {
     fn serve(mut self, jobs: &Receiver<Job>) {
         for job in jobs {
-            match job {
-                Job::Append(entry) => self.append(entry),
-                // the caller may have given up
-                Job::Sync(reply) => drop(reply.send(self.sync())),
-            }
+            self.serve_one(job);
         }
     }
 
-    /// Appends an entry unless an earlier one failed: a series has no gaps.
-    fn append(&mut self, entry: Entry) {
-        if self.failed {
-            return;
-        }
-        let series = &mut self.list[entry.series];
-        let values = (entry.values)();
-        if let Err(error) = series.append(entry.time, entry.step, &values) {
+    /// Does one piece of work, but writes nothing after an error: a series has no gaps.
+    fn serve_one(&mut self, job: Job) {
+        let done = match job {
+            // the caller may have given up
+            Job::Sync(reply) => return drop(reply.send(self.sync())),
+            _ if self.failed => return,
+            Job::Append(entry) => {
+                let series = &mut self.list[entry.series];
+                series.append(entry.time, entry.step, &(entry.values)())
+            }
+            Job::Work(work) => work(),
+        };
+        if let Err(error) = done {
             self.failed = true;
             *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         }

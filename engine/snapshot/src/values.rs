@@ -89,6 +89,18 @@ impl Values {
         each!(self, v => v.append(&mut bytemuck::pod_collect_to_vec(bytes)));
     }
 
+    /// Returns some rows of `length` elements each.
+    pub(crate) fn rows(&self, length: usize, rows: &[u64]) -> Self {
+        let bytes = length * self.data_type().size();
+        let mut chosen = Vec::with_capacity(rows.len() * bytes);
+        for &row in rows {
+            chosen.extend_from_slice(&self.bytes()[row as usize * bytes..][..bytes]);
+        }
+        let mut values = Self::zeros(self.data_type(), 0);
+        values.append_bytes(&chosen);
+        values
+    }
+
     /// Converts the elements to f64, without a copy if they are f64; exact except for integers above 2^53.
     pub fn into_f64(self) -> Vec<f64> {
         match self {

@@ -1,5 +1,6 @@
 //! Builds a simulation from a deck with all built-in plugins.
 
+use crate::pictures::{self, Pictures};
 use nestar_deck::Deck;
 use nestar_engine::comm::Ranks;
 use nestar_engine::device::ComputeDevice;
@@ -10,7 +11,7 @@ use nestar_engine::{Error, Plugin};
 use nestar_scenarios::Scenario;
 use nestar_systems::refinement::MeshConfig;
 use nestar_systems::time::TimeConfig;
-use nestar_systems::{DefaultPlugins, order};
+use nestar_systems::{BuiltInPlugin, DefaultPlugins, order};
 
 /// A simulation with its thread pool.
 pub struct Simulation {
@@ -107,6 +108,14 @@ pub fn thread_pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     })
 }
 
+/// Returns all plugins of every program with their deck tables.
+pub(crate) fn built_in_plugins(mesh: &MeshConfig, time: &TimeConfig) -> DefaultPlugins {
+    let mut all = DefaultPlugins::new(mesh, time);
+    let pictures = BuiltInPlugin::new(Pictures);
+    all.0.push(pictures.variants(vec![pictures::table()]));
+    all
+}
+
 /// A plugin and its name in the program.
 pub(crate) type NamedPlugin = (String, Box<dyn Plugin>);
 
@@ -137,7 +146,7 @@ fn assemble<'a>(
     };
     let mut sim = nestar_engine::Engine::with_ranks(deck, settings, read_time, ranks)?;
     order::configure(&mut sim);
-    let built_in = DefaultPlugins::new(&mesh, &time);
+    let built_in = built_in_plugins(&mesh, &time);
     let list = plugins_of_run(&built_in, &selected);
     // the scalars of the program precede those of built-in plugins
     let (own, others): (Vec<_>, Vec<_>) = list.iter().partition(|plugin| plugin.owner.is_some());
@@ -199,7 +208,8 @@ fn set_owner(sim: &mut nestar_engine::Engine, owner: Option<&str>) {
 #[cfg(test)]
 mod tests {
     use super::{
-        DefaultPlugins, PluginPlace, RunPlugin, SelectedPhysics, plugin_order, plugins_of_run,
+        MeshConfig, PluginPlace, RunPlugin, SelectedPhysics, TimeConfig, built_in_plugins,
+        plugin_order, plugins_of_run,
     };
 
     #[test]
@@ -210,7 +220,7 @@ mod tests {
             names: Vec::new(),
             scenario: &scenarios[0],
         };
-        let built_in = DefaultPlugins::default();
+        let built_in = built_in_plugins(&MeshConfig::default(), &TimeConfig::default());
         let list = plugins_of_run(&built_in, &selected);
         let places: Vec<PluginPlace> = list.iter().map(RunPlugin::place).collect();
         let order = plugin_order(&places, &[]).expect("an order");

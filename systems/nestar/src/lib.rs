@@ -10,6 +10,8 @@ pub mod assemble;
 pub mod cli;
 pub mod monitor;
 pub mod order;
+mod pictures;
+mod plot_fields;
 mod plugin_catalogue;
 pub mod prelude;
 pub mod report;

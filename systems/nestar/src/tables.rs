@@ -1,9 +1,11 @@
 //! Deck tables common to all programs.
 
+use crate::assemble::built_in_plugins;
 use nestar_deck::{TableSchema, TablesConfig};
 use nestar_engine::step::config::{DomainConfig, RootConfig};
-use nestar_systems::DefaultPlugins;
+use nestar_systems::BuiltInPlugin;
 use nestar_systems::hydro::boundary::{InflowConfig, WORDS};
+use nestar_systems::refinement::MeshConfig;
 use nestar_systems::time::TimeConfig;
 
 /// Words for boundary conditions in addition to those of the engine.
@@ -34,7 +36,7 @@ pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     tables.extend(engine);
     // after the domain
     tables.insert(2, TableSchema::of::<TimeConfig>("time"));
-    for built_in in DefaultPlugins::default().0 {
+    for built_in in built_in() {
         tables.extend(built_in.tables);
         tables.extend(built_in.optional_tables);
     }
@@ -42,10 +44,16 @@ pub(crate) fn common_tables(faces: &BoundaryWords) -> Vec<TableSchema> {
     tables
 }
 
+/// Returns the plugins of every program with defaults.
+fn built_in() -> Vec<BuiltInPlugin> {
+    built_in_plugins(&MeshConfig::default(), &TimeConfig::default()).0
+}
+
 /// Returns the names of the tables of built-in plugins that have required keys.
 pub(crate) fn optional_tables() -> Vec<String> {
-    let plugins = DefaultPlugins::default().0.into_iter();
-    let tables = plugins.flat_map(|built_in| built_in.optional_tables);
+    let tables = built_in()
+        .into_iter()
+        .flat_map(|built_in| built_in.optional_tables);
     tables.map(|table| table.name().to_string()).collect()
 }
 

@@ -4,7 +4,7 @@ use crate::spectral::power_by_shell;
 use nestar_deck::{DeckError, formula_units};
 use nestar_engine::run::views::{
     Accumulator, PatchCells, Quantity, View, ViewArray, ViewConfig, ViewContext, ViewCoordinate,
-    ViewKind, ViewLayout,
+    ViewKind, ViewLayout, ViewOutput,
 };
 use nestar_kernels::mesh::block::LevelGeometry;
 use nestar_kernels::{CELLS, PATCH};
@@ -31,7 +31,7 @@ impl ViewKind for SpectrumConfig {
         &self.common
     }
 
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError> {
         if self.common.region.is_some() {
             return Err(context.error("region", "has no meaning for a spectrum of the whole box"));
         }
@@ -51,7 +51,7 @@ impl ViewKind for SpectrumConfig {
             return Err(context.error("level", &why));
         }
         let [left, right] = [context.domain.left_edge, context.domain.right_edge];
-        Ok(Box::new(Spectrum {
+        Ok(ViewOutput::series(Spectrum {
             fields: context.fields()?,
             level,
             cells: cells.map(|n| n as usize),

@@ -97,9 +97,43 @@ fields = ["density"]
 level = 1
 steps = 1
 precision = "double"
+
+[[output.view]]
+name = "part"
+kind = "snapshot"
+fields = ["density", "pressure", { name = "kinetic", formula = "0.5*density*speed^2" }]
+level = 1
+region = { left = [0.0, 0.3, 0.0], right = [0.45, 0.6, 0.45] }
+steps = 1
+precision = "double"
+
+[[output.view]]
+name = "drawn"
+kind = "picture"
+fields = ["pressure", "density*speed"]
+axis = "y"
+position = 0.55
+logarithmic = true
+outlines = true
+width = 600
+steps = 1
+
+[[output.view]]
+name = "hottest"
+kind = "picture"
+fields = ["pressure"]
+reduction = "projection"
+weight = "density"
+level = 1
+side = 0.6
+centre = [0.4, 0.55, 0.47]
+range = [0.1, 8.0]
+colour_map = "viridis"
+width = 400
+steps = 1
 "#;
 
-/// Names of these views.
+/// Names of those with a series.
 const NAMES: [&str; 9] = [
     "cut", "coarse", "column", "weighted", "shells", "phases", "ray", "probe", "waves",
 ];
@@ -273,6 +307,66 @@ fn slices_and_projections_are_those_of_the_snapshot() {
         &last(&run, "weighted", "velocity_y").1,
         &velocity,
         "velocity",
+    );
+    require_part(&run);
+    require_no_start(&run);
+}
+
+/// Requires that the last entry of the view `part` has the patches of the latest snapshot that overlap its region, and their values.
+fn require_part(run: &Path) {
+    let (_, path) = latest(run).expect("readable").expect("a snapshot");
+    let whole = Snapshot::open(&path).unwrap_or_else(|e| panic!("{e}"));
+    let path = run.join("views/part/000003.zarr");
+    let part = Snapshot::open(&path).unwrap_or_else(|e| panic!("{e}"));
+    part.verify(|_| {}).expect("whole");
+    let attributes = part.attributes();
+    assert_eq!(
+        (attributes.step, attributes.view.as_deref()),
+        (3, Some("part"))
+    );
+    let levels: Vec<u8> = part.levels().map(|level| level.level).collect();
+    assert_eq!(levels, [0, 1]);
+    let names: Vec<&str> = part.fields(1).iter().map(|own| &*own.name).collect();
+    assert_eq!(names, ["density", "kinetic", "pressure"]);
+    for level in levels {
+        let read = |of: &Snapshot, name: &str| {
+            let values = of.read(level, name);
+            values.unwrap_or_else(|e| panic!("{e}")).to_f64()
+        };
+        let origins = read(&whole, "origin");
+        let overlaps = |origin: &[f64]| {
+            (0..3).all(|a| {
+                let (left, right) = ([0.0, 0.3, 0.0][a], [0.45, 0.6, 0.45][a]);
+                let edge = |n: f64| n * width(level.into())[a];
+                edge(origin[a]) < right && edge(origin[a] + 8.0) > left
+            })
+        };
+        let (density, leaf) = (read(&whole, "density"), read(&whole, "leaf"));
+        let (mut kept, mut expected, mut leaves) = (Vec::new(), Vec::new(), Vec::new());
+        for (n, origin) in origins.chunks(3).enumerate() {
+            if overlaps(origin) {
+                kept.extend_from_slice(origin);
+                expected.extend_from_slice(&density[512 * n..512 * (n + 1)]);
+                leaves.push(if level == 1 { 1.0 } else { leaf[n] });
+            }
+        }
+        assert!(kept.len() < origins.len() && !kept.is_empty());
+        assert_eq!(read(&part, "origin"), kept, "level {level}");
+        assert_eq!(read(&part, "density"), expected, "level {level}");
+        assert_eq!(read(&part, "leaf"), leaves, "level {level}");
+    }
+}
+
+/// Requires that no run starts from an entry of a view.
+fn require_no_start(run: &Path) {
+    let path = run.join("views/part/000003.zarr");
+    let from = format!("run.start_from=\"{}\"", path.display());
+    let scratch = Scratch::new();
+    let result = run_into(&scratch.run(), false, BLAST, &[HALF, &from, "time.end=2.0"]);
+    let why = result.expect_err("refused").to_string();
+    assert!(
+        why.contains("entry of the view `part`") && why.contains("snapshots/NNNNNN.zarr"),
+        "{why}"
     );
 }
 
@@ -454,7 +548,19 @@ fn require_same(one: &Path, other: &Path, what: &str) {
             .iter()
             .all(|name| one.contains_key(&format!("/{name}.zarr/zarr.json")))
     );
+    let entries = ["000000.zarr", "000000.png", "000001.zarr", "000001.png"];
+    for (entry, view) in entries.iter().zip(["part", "drawn", "part", "hottest"]) {
+        let names = names
+            .iter()
+            .filter(|name| name.starts_with(&format!("/{view}/{entry}")));
+        assert!(names.count() > 0, "{what}: {view}/{entry} is missing");
+    }
     for (name, bytes) in &one {
+        // the attributes have the deck, with the run's directory and device
+        let is_root = |file: &str| name.ends_with(&format!(".zarr/{file}"));
+        if name.starts_with("/part/") && (is_root("zarr.json") || is_root("checksums")) {
+            continue;
+        }
         assert!(*bytes == other[name], "{what}: {name} differs");
     }
 }
@@ -493,12 +599,29 @@ fn a_killed_run_continues_its_views_without_gap_or_duplicate() {
     assert!(place.join("c.5.0.0").is_file());
     std::fs::write(place.join("c.6.0.0"), "half a chunk").expect("writable");
     std::fs::write(place.join("zarr.json.partial"), "half of it").expect("writable");
+    let part = killed.run().join("views/part");
+    std::fs::create_dir(part.join(".000006.zarr.partial")).expect("writable");
+    std::fs::create_dir(part.join("000006.zarr")).expect("writable");
+    std::fs::write(killed.run().join("views/drawn/000006.png"), "x").expect("writable");
     let steps = view(&killed.run(), "cut", "step").values;
     assert_eq!(steps, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
     run_into(&killed.run(), true, &text, &[HALF, "time.max_steps=6"]).expect("goes on");
     require_same(&whole.run(), &killed.run(), "after the kill");
     let steps = view(&killed.run(), "cut", "step").values;
     assert_eq!(steps, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let table = std::fs::read_to_string(part.join("entries.csv")).expect("readable");
+    let rows: Vec<&str> = table
+        .lines()
+        .map(|row| row.split(',').next().unwrap_or(""))
+        .collect();
+    assert_eq!(rows, ["step", "0", "1", "2", "3", "4", "5", "6"]);
+    let changed = text.replace("viridis", "magma");
+    let result = run_into(&killed.run(), true, &changed, &[HALF, "time.max_steps=7"]);
+    let why = result.expect_err("refused").to_string();
+    assert!(
+        why.contains("`view_colour_map` differs") && why.contains("colour_map = \"magma\""),
+        "{why}"
+    );
 }
 
 const TIMED: &str = r#"
@@ -728,6 +851,63 @@ fn invalid_views_are_refused_with_their_line() {
             "must name one field or more",
             "fields = []",
         ),
+        (
+            "right = [0.45, 0.6, 0.45]",
+            "right = [0.45, 1.6, 0.45]",
+            "must be in the box, from y = 0 to 1, found 1.6",
+            "right = [0.45, 1.6",
+        ),
+        (
+            "[\"pressure\", \"density*speed\"]",
+            "[\"presure\", \"density*speed\"]",
+            "did you mean \"pressure\"?",
+            "[\"presure\"",
+        ),
+        ("density*speed\"", "density*sped\"", "sped", "density*sped"),
+        (
+            "position = 0.55",
+            "position = 1.55",
+            "must be in the box, from y = 0 to 1",
+            "position = 1.55",
+        ),
+        (
+            "position = 0.55",
+            "position = 0.55\nregion = { left = [0, 0, 0], right = [1, 1, 1] }",
+            "give `centre` and `side`",
+            "region = ",
+        ),
+        (
+            "position = 0.55",
+            "position = 0.55\nprecision = \"single\"",
+            "has no meaning for a picture",
+            "precision = ",
+        ),
+        (
+            "width = 600",
+            "width = 300",
+            "for 2 panels side by side",
+            "width = 300",
+        ),
+        (
+            "colour_map = \"viridis\"",
+            "colour_map = \"virids\"",
+            "did you mean \"viridis\"?",
+            "\"virids\"",
+        ),
+        ("[0.1, 8.0]", "[9.0, 8.0]", "must ascend", "range = [9.0"),
+        (
+            "reduction = \"projection\"\nweight = \"density\"",
+            "reduction = \"projection\"\nweight = \"densty\"",
+            "did you mean \"density\"?",
+            "weight = \"densty\"",
+        ),
+        (
+            "reduction = \"projection\"",
+            "reduction = \"maximum\"",
+            "needs `reduction = \"projection\"`",
+            "weight = ",
+        ),
+        ("side = 0.6", "side = 0.0", "must be above 0", "side = 0.0"),
         (
             "fields = [\"density\", \"pressure\"]",
             "fields = [\"density\", \"density\"]",

@@ -38,6 +38,7 @@ pub use options::{
     Axis, Centre, Contours, Format, PlotKind, PlotOptions, ProfileAxis, Scale, Zoom,
 };
 
+use field::PlotField;
 use frames::Figure;
 use nestar_deck::CodeUnits;
 use nestar_snapshot::Snapshot;
@@ -74,6 +75,23 @@ pub fn plot_panels(
 ) -> Result<Vec<u8>> {
     let figure = Figure::new(snapshot, panels, custom, &[])?;
     figure.draw(snapshot, &figure.extents())
+}
+
+/// Returns the names of the arrays from which the field and the weight of a plot are computed.
+///
+/// # Errors
+/// Returns [`PlotError::UnknownField`]; [`PlotError::Option`] for an invalid formula.
+pub fn required_arrays(
+    snapshot: &Snapshot,
+    options: &PlotOptions,
+    custom: &[CustomField],
+) -> Result<Vec<String>> {
+    let mut arrays = Vec::new();
+    PlotField::new(snapshot, &options.field, custom)?.places_among(&mut arrays);
+    if let Some(weight) = &options.weight {
+        PlotField::weight(snapshot, weight, custom)?.places_among(&mut arrays);
+    }
+    Ok(arrays)
 }
 
 /// Returns the code units of a snapshot.

@@ -84,7 +84,10 @@ class Snapshots(Sequence[Snapshot]):
 
 
 class Views(Mapping[str, xarray.Dataset]):
-    """The views of a run by name, with units; values are read when they are used."""
+    """The views of a run by name, with units; values are read when they are used.
+
+    The kinds `snapshot` and `picture` have files, which :meth:`snapshots` and :meth:`pictures` return.
+    """
 
     def __init__(self, run: Run, directory: Path) -> None:
         self._run, self._directory = run, directory
@@ -107,6 +110,22 @@ class Views(Mapping[str, xarray.Dataset]):
         for array in data.variables.values():
             array.attrs = {key: array.attrs[key] for key in ("long_name", "units") if key in array.attrs}
         return data
+
+    def snapshots(self, name: str) -> Snapshots:
+        """Returns the entries of a view of the kind `snapshot`."""
+        return Snapshots(self._files(name, ".zarr"), self._run._units)
+
+    def pictures(self, name: str) -> list[Path]:
+        """Returns the files of a view of the kind `picture`."""
+        return sorted(self._files(name, ".png").glob("[0-9]*.png"))
+
+    def _files(self, name: str, ending: str) -> Path:
+        """Returns the directory of a view with files of this ending."""
+        directory = self._directory / name
+        if not directory.is_dir() or not any(directory.glob(f"[0-9]*{ending}")):
+            known = {path.parent.name for path in self._directory.glob(f"*/[0-9]*{ending}")}
+            raise unknown("view", name, known)
+        return directory
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(path.stem for path in self._directory.glob("*.zarr")))

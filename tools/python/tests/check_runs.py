@@ -173,6 +173,9 @@ def views():
                 common | {"name": "hot", "kind": "projection", "axis": "y", "weight": "density", "fields": ["temperature_k"]},
                 common | {"name": "shells", "kind": "profile", "centre": [0.4, 0.3, 3.3], "range": [0, 0.3], "bins": 7,
                           "fields": ["pressure"]},
+                common | {"name": "part", "kind": "snapshot", "region": {"left": [0, 0, 3.1], "right": [0.3, 0.3, 3.4]},
+                          "fields": ["density", "momentum_x", "temperature_k"]},
+                {"steps": 1, "name": "drawn", "kind": "picture", "fields": ["temperature_k"], "width": 300},
             ],
         }
     }  # fmt: skip
@@ -199,6 +202,17 @@ def views():
     in_code = nestar.open("views", units="code").views["cut"]
     assert in_code.velocity_x.attrs["units"] == "length/time"
     refused(lambda: run.views["cutt"], "`cutt`", "`cut`")
+    part = run.views.snapshots("part")
+    assert part.numbers == [0, 1, 2] and part[-1].step == last.step
+    inside = {"y": 0.15, "x": 0.15}
+    for field in ("density", "velocity_x", "temperature_k"):
+        one, other = (own.slice(field, z="3.3 kpc") for own in (part[-1], last))
+        assert one.attrs["units"] == other.attrs["units"]
+        close(float(one.sel(inside, method="nearest")), float(other.sel(inside, method="nearest")), 1e-12)
+    pictures = run.views.pictures("drawn")
+    assert [path.name for path in pictures] == ["000000.png", "000001.png", "000002.png"]
+    assert pictures[0].read_bytes()[:4] == b"\x89PNG"
+    refused(lambda: run.views.snapshots("prt"), "`prt`", "`part`")
 
 
 def wrong_decks():

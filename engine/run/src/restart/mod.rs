@@ -228,6 +228,13 @@ fn initial_totals(sim: &Engine, state: &RestartState) -> Result<Vec<f64>, Error>
 /// Opens the snapshot, checks that the run can continue from it and sets the clocks.
 fn open(sim: &mut Engine, path: &Path) -> Result<(Snapshot, RestartState, Fit), Error> {
     let snapshot = Snapshot::open(path).map_err(snapshot_error)?;
+    if let Some(view) = &snapshot.attributes().view {
+        return Err(Error::Setup(format!(
+            "{} is an entry of the view `{view}`, which has only chosen fields and patches: no run can start from it; name one of \
+             the snapshots/NNNNNN.zarr of the run",
+            path.display()
+        )));
+    }
     let others = Error::all([
         check_domain(sim, &snapshot),
         blobs::check(sim, &snapshot),

@@ -8,11 +8,12 @@ use crate::snapshot::PatchOffsets;
 use nestar_deck::CodeUnits;
 use nestar_engine_data::level::geometry;
 use nestar_engine_data::{
-    Component, DerivedField, DerivedFields, FieldSpec, ParticleColumn, Precision, StoreRef,
+    Component, DerivedField, DerivedFields, FieldSpec, ParticleColumn, Precision, StoreRef, Stores,
 };
 use nestar_engine_mesh::{Levels, PATCH, Topology};
 use nestar_engine_step::{Engine, Error, RunFacts};
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::block::LevelGeometry;
 use nestar_snapshot as store;
 use nestar_snapshot::{ORIGIN, Values};
@@ -28,6 +29,14 @@ pub(crate) fn attributes(
     diagnostics: &Diagnostics,
     offsets: &PatchOffsets,
 ) -> Result<store::Attributes, Error> {
+    Ok(store::Attributes {
+        restart: state(sim, &diagnostics.initial, offsets)?,
+        ..described(sim)
+    })
+}
+
+/// Returns the attributes without those of a restart; complete on the first rank.
+pub(crate) fn described(sim: &Engine) -> store::Attributes {
     let settings = &sim.settings;
     let clock = sim.world.resource::<Levels>().clock(0);
     let faces = settings.domain.boundary.faces();
@@ -36,17 +45,14 @@ pub(crate) fn attributes(
         .zip(faces)
         .map(|(axis, sides)| (axis.to_string(), serde_json::json!(sides)))
         .collect();
-    Ok(store::Attributes {
+    store::Attributes {
         time: clock.time,
         step: clock.steps,
         domain_left_edge: settings.domain.left_edge,
         domain_right_edge: settings.domain.right_edge,
         root_cells: settings.domain.cells.map(u64::from),
         boundary: boundary.into(),
-        precision: match sim.precision() {
-            nestar_engine_data::Precision::Single => store::StoredPrecision::Single,
-            nestar_engine_data::Precision::Double => store::StoredPrecision::Double,
-        },
+        precision: stored_precision(sim),
         units: store::CgsUnits {
             length_cgs: settings.units.length_cgs,
             mass_cgs: settings.units.mass_cgs,
@@ -55,8 +61,31 @@ pub(crate) fn attributes(
         },
         facts: sim.world.resource::<RunFacts>().0.clone(),
         config: sim.deck.stored(),
-        restart: state(sim, &diagnostics.initial, offsets)?,
-    })
+        view: None,
+        restart: serde_json::Map::new(),
+    }
+}
+
+/// Returns the precision of the run's fields.
+pub(crate) fn stored_precision(sim: &Engine) -> store::StoredPrecision {
+    match sim.precision() {
+        Precision::Single => store::StoredPrecision::Single,
+        Precision::Double => store::StoredPrecision::Double,
+    }
+}
+
+/// Returns the headers of all stored fields with one value per cell.
+pub(crate) fn cell_fields(sim: &Engine) -> Vec<store::FieldHeader> {
+    let data_type = match sim.precision() {
+        Precision::Single => store::DataType::F32,
+        Precision::Double => store::DataType::F64,
+    };
+    let stores = Stores::of(&sim.world, |spec| spec.stored);
+    let specs = stores.iter().map(|store| store.of(&sim.world).spec());
+    let cells = specs.filter(|spec| spec.centring == Centring::Cell && spec.side == PATCH);
+    let components = cells.flat_map(|spec| &spec.components);
+    let header = |own| cell_header(&sim.settings.units, own, data_type);
+    components.map(header).collect()
 }
 
 /// The header of an array with a value of a component in each cell.

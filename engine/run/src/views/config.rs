@@ -1,12 +1,16 @@
 //! Keys that all kinds of views have, and their checks.
 
 use super::quantity::{Quantity, ViewQuantities};
+use crate::snapshot::headers;
+use bevy_ecs::prelude::World;
 use nestar_deck::{Deck, DeckError, deck};
 use nestar_engine_mesh::{Domain, Topology};
 use nestar_engine_step::config::check_times;
 use nestar_engine_step::{Engine, Settings};
+use nestar_snapshot::{LevelHeader, LevelPlan, SnapshotData, StoredPrecision};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Precision of the values of a view.
 #[deck]
@@ -62,6 +66,17 @@ pub enum ViewField {
     Formula(FormulaField),
 }
 
+impl ViewField {
+    /// Returns the name of the field, or the formula.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Name(name) => name,
+            Self::Formula(own) => &own.formula,
+        }
+    }
+}
+
 /// A formula with a name.
 #[deck]
 pub struct FormulaField {
@@ -74,7 +89,7 @@ pub struct FormulaField {
 /// Keys of all kinds of views.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ViewConfig {
-    /// Name of the view and of its directory `views/NAME.zarr`: letters, digits and `_`.
+    /// Name of the view and of its directory `views/NAME.zarr`, or `views/NAME`: letters, digits and `_`.
     pub name: String,
     /// Simulation time between two entries; 0: none by time.
     #[serde(default)]
@@ -118,6 +133,7 @@ pub struct ViewContext<'a> {
     pub domain: &'a Domain,
     settings: &'a Settings,
     quantities: Option<&'a ViewQuantities>,
+    sim: &'a Engine,
 }
 
 impl<'a> ViewContext<'a> {
@@ -129,7 +145,39 @@ impl<'a> ViewContext<'a> {
             domain: &sim.world.resource::<Topology>().domain,
             settings: &sim.settings,
             quantities: sim.world.get_resource::<ViewQuantities>(),
+            sim,
         }
+    }
+
+    /// Returns the world, for what plugins have registered.
+    #[must_use]
+    pub fn world(&self) -> &'a World {
+        &self.sim.world
+    }
+
+    /// Returns the headers of a snapshot of the run, without patches.
+    #[must_use]
+    pub fn headers(&self) -> SnapshotData {
+        let width = self.domain.cell_width(0);
+        let header = LevelHeader {
+            level: 0,
+            time: 0.0,
+            dt: 0.0,
+            cell_width: width,
+            patches: 0,
+        };
+        let fields = headers::cell_fields(self.sim);
+        SnapshotData {
+            attributes: headers::described(self.sim),
+            levels: vec![LevelPlan { header, fields }],
+            arrays: vec![BTreeMap::new()],
+        }
+    }
+
+    /// Returns the precision of the run's fields.
+    #[must_use]
+    pub fn run_precision(&self) -> StoredPrecision {
+        headers::stored_precision(self.sim)
     }
 
     /// Returns the error for a key of the view.

@@ -3,7 +3,7 @@
 use super::bins::{BinSums, BinnedRegion, Bins, times_volume};
 use super::{
     Accumulator, PatchCells, Quantity, View, ViewArray, ViewConfig, ViewContext, ViewKind,
-    ViewLayout,
+    ViewLayout, ViewOutput,
 };
 use nestar_deck::DeckError;
 use nestar_kernels::CELLS;
@@ -43,7 +43,7 @@ impl ViewKind for PdfConfig {
         &self.common
     }
 
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError> {
         let mut quantities = context.fields()?;
         let fields = quantities.len();
         if fields > 2 {
@@ -78,7 +78,7 @@ impl ViewKind for PdfConfig {
         if let Some(weight) = &self.weight {
             quantities.push(context.quantity("weight", "weight", weight)?);
         }
-        Ok(Box::new(Distribution {
+        Ok(ViewOutput::series(Distribution {
             bins,
             region: BinnedRegion::of(context),
             quantities,

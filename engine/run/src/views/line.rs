@@ -2,7 +2,7 @@
 
 use super::{
     Accumulator, PatchCells, Quantity, View, ViewArray, ViewConfig, ViewContext, ViewCoordinate,
-    ViewKind, ViewLayout,
+    ViewKind, ViewLayout, ViewOutput,
 };
 use nestar_deck::DeckError;
 use nestar_kernels::mesh::block::LevelGeometry;
@@ -38,7 +38,7 @@ impl ViewKind for LineConfig {
         &self.common
     }
 
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError> {
         require_inside(context, "start", self.start)?;
         require_inside(context, "end", self.end)?;
         let across = [0, 1, 2].map(|a| self.end[a] - self.start[a]);
@@ -82,7 +82,7 @@ impl ViewKind for PointConfig {
         &self.common
     }
 
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError> {
         require_inside(context, "position", self.position)?;
         Samples::view(context, &[self.position], Vec::new())
     }
@@ -110,7 +110,7 @@ impl Samples {
         context: &ViewContext,
         points: &[[f64; 3]],
         coordinates: Vec<ViewCoordinate>,
-    ) -> Result<Box<dyn View>, DeckError> {
+    ) -> Result<ViewOutput, DeckError> {
         if context.config.region.is_some() {
             return Err(context.error("region", "has no meaning for points"));
         }
@@ -125,7 +125,7 @@ impl Samples {
                 patches.entry((own, patch)).or_default().push(n);
             }
         }
-        Ok(Box::new(Self {
+        Ok(ViewOutput::series(Self {
             fields: context.fields()?,
             coordinates,
             cells,

@@ -3,11 +3,16 @@
 //! A kind of view is a type that implements [`ViewKind`], the struct of its keys in `[[output.view]]`; plugins add kinds to
 //! [`ViewKinds`]. Its [`View`] names arrays and gives an [`Accumulator`], which receives the cells of each rank level by level.
 //! The accumulators of all ranks are combined on the first rank, which appends an entry to `views/NAME.zarr`.
+//!
+//! The [`FileView`] of other kinds makes a file for each entry, such as `views/NAME/000010.zarr`, of cells that the first rank
+//! receives.
 
 mod bins;
 mod collect;
 mod config;
 mod distribution;
+mod file_entries;
+mod file_view;
 mod line;
 mod plane;
 mod profile;
@@ -15,14 +20,17 @@ mod projection;
 mod quantity;
 mod reader;
 mod slice;
+mod snapshot;
 mod sums;
 mod view_series;
 
 pub use config::{Axis, ViewConfig, ViewContext, ViewField, ViewPrecision, ViewRegion};
+pub use file_view::{FileContent, FileView, PatchRange};
 pub use quantity::{CompileFormula, Quantity, ViewQuantities, ViewQuantity};
 pub(crate) use view_series::Views;
 
 use bevy_ecs::prelude::*;
+use file_view::FileReader;
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine_step::{Engine, Error};
 use nestar_kernels::PATCH;
@@ -50,10 +58,30 @@ pub trait ViewKind: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 's
     ///
     /// # Errors
     /// A key is invalid, with its position.
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError>;
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError>;
 }
 
-/// A configured view.
+/// What a view writes.
+pub enum ViewOutput {
+    /// Entries of a series in `views/NAME.zarr`.
+    Series(Box<dyn View>),
+    /// A file for each entry in `views/NAME`.
+    Files(Box<dyn FileView>),
+}
+
+impl ViewOutput {
+    /// Wraps a view with a series.
+    pub fn series(view: impl View + 'static) -> Self {
+        Self::Series(Box::new(view))
+    }
+
+    /// Wraps a view with files.
+    pub fn files(view: impl FileView + 'static) -> Self {
+        Self::Files(Box::new(view))
+    }
+}
+
+/// A configured view whose entries are small arrays.
 pub trait View: Send + Sync {
     /// Describes the arrays and their coordinates, which do not change during a run.
     fn layout(&self) -> ViewLayout;
@@ -159,8 +187,21 @@ pub struct ViewLayout {
     pub arrays: Vec<ViewArray>,
 }
 
+impl ViewLayout {
+    /// Returns the number of values of an entry.
+    fn values(&self) -> usize {
+        let length = |name: &String| {
+            let mut coordinates = self.coordinates.iter();
+            let own = coordinates.find(|own| own.name == *name);
+            own.map_or(1, |own| own.values.len())
+        };
+        let size = |array: &ViewArray| array.dimensions.iter().map(length).product::<usize>();
+        self.arrays.iter().map(size).sum()
+    }
+}
+
 /// Reads the keys of a view of one kind and creates the view; also returns all keys for its attributes.
-type ViewMaker = fn(&mut Engine, &str) -> Result<(ViewConfig, Box<dyn View>), Error>;
+type ViewMaker = fn(&mut Engine, &str) -> Result<(ViewConfig, ViewOutput), Error>;
 
 /// All kinds of views, by name.
 #[derive(Resource, Default)]
@@ -177,6 +218,7 @@ impl ViewKinds {
         kinds.add::<distribution::PdfConfig>();
         kinds.add::<line::LineConfig>();
         kinds.add::<line::PointConfig>();
+        kinds.add::<snapshot::SnapshotConfig>();
         kinds
     }
 
@@ -202,6 +244,7 @@ pub fn tables() -> Vec<TableSchema> {
         table::<distribution::PdfConfig>(),
         table::<line::LineConfig>(),
         table::<line::PointConfig>(),
+        table::<snapshot::SnapshotConfig>(),
     ]
 }
 
@@ -211,7 +254,7 @@ pub fn table<K: ViewKind>() -> TableSchema {
     TableSchema::variant::<K>(LIST, TAG, K::NAME)
 }
 
-fn make<K: ViewKind>(sim: &mut Engine, path: &str) -> Result<(ViewConfig, Box<dyn View>), Error> {
+fn make<K: ViewKind>(sim: &mut Engine, path: &str) -> Result<(ViewConfig, ViewOutput), Error> {
     let config: K = sim.deck.variant(path, TAG)?;
     let context = ViewContext::new(sim, path, config.common());
     config::check(&context)?;
@@ -224,7 +267,13 @@ struct PreparedView {
     /// Path in the deck.
     path: String,
     config: ViewConfig,
-    reader: ViewReader,
+    source: ViewSource,
+}
+
+/// A view and what it reads.
+enum ViewSource {
+    Series(ViewReader),
+    Files(FileReader),
 }
 
 /// The views of a run.
@@ -253,15 +302,62 @@ pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
         };
         let (config, view) = maker(sim, &path)?;
         require_new_name(&sim.deck, &path, &config.name, &prepared)?;
-        let reader = ViewReader::new(sim, view)?;
+        let source = match view {
+            ViewOutput::Series(view) => ViewSource::Series(ViewReader::new(sim, view)?),
+            ViewOutput::Files(view) => ViewSource::Files(FileReader::new(sim, view)?),
+        };
         prepared.push(PreparedView {
             path,
             config,
-            reader,
+            source,
         });
     }
     sim.world.insert_resource(PreparedViews(prepared));
     Ok(())
+}
+
+/// What a view of a deck writes.
+pub struct ViewSummary {
+    /// Keys of all kinds.
+    pub config: ViewConfig,
+    /// Place in the run's directory, such as `views/NAME.zarr`.
+    pub place: String,
+    /// Bytes of an entry of the present state without compression; `None` for pictures and the like.
+    pub bytes: Option<usize>,
+}
+
+/// Describes the views of the deck before the run has begun.
+#[must_use]
+pub fn summaries(sim: &Engine) -> Vec<ViewSummary> {
+    let prepared = sim.world.get_resource::<PreparedViews>();
+    let summary = |own: &PreparedView| {
+        let name = own.config.name.clone();
+        let (place, bytes) = match &own.source {
+            ViewSource::Series(reader) => {
+                let size = match own.config.precision {
+                    ViewPrecision::Single => 4,
+                    ViewPrecision::Double => 8,
+                };
+                let values = reader.view.layout().values();
+                (format!("views/{name}.zarr"), Some(size * values))
+            }
+            ViewSource::Files(reader) => {
+                let ending = reader.view.ending();
+                let bytes = (ending == "zarr").then(|| reader.bytes(sim));
+                (format!("views/{name}/NNNNNN.{ending}"), bytes)
+            }
+        };
+        ViewSummary {
+            config: own.config.clone(),
+            place,
+            bytes,
+        }
+    };
+    prepared
+        .into_iter()
+        .flat_map(|all| &all.0)
+        .map(summary)
+        .collect()
 }
 
 /// Rejects a second view with the same name.

@@ -4,7 +4,7 @@ use super::bins::{BinSums, BinnedRegion, Bins, times_volume};
 use super::config::AXES;
 use super::{
     Accumulator, Axis, PatchCells, Quantity, View, ViewArray, ViewConfig, ViewContext, ViewKind,
-    ViewLayout,
+    ViewLayout, ViewOutput,
 };
 use nestar_deck::DeckError;
 use nestar_kernels::CELLS;
@@ -51,7 +51,7 @@ impl ViewKind for ProfileConfig {
         &self.common
     }
 
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError> {
         let [left, right] = [context.domain.left_edge, context.domain.right_edge];
         let (along, whole) = match (self.centre, self.axis) {
             (Some(centre), None) => {
@@ -87,7 +87,7 @@ impl ViewKind for ProfileConfig {
         if let Some(weight) = &self.weight {
             quantities.push(context.quantity("weight", "weight", weight)?);
         }
-        Ok(Box::new(Profile {
+        Ok(ViewOutput::series(Profile {
             along,
             bins,
             region: BinnedRegion::of(context),

@@ -4,7 +4,7 @@ use super::plane::{Plane, TILE, TileKey, pack_key, unpack_key};
 use super::sums::OrderlessSum;
 use super::{
     Accumulator, Axis, PatchCells, Quantity, View, ViewColumns, ViewConfig, ViewContext, ViewKind,
-    ViewLayout,
+    ViewLayout, ViewOutput,
 };
 use nestar_deck::DeckError;
 use nestar_kernels::PATCH;
@@ -33,7 +33,7 @@ impl ViewKind for ProjectionConfig {
         &self.common
     }
 
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError> {
         let plane = Plane::new(context, self.axis);
         let mut quantities = context.fields()?;
         let fields = quantities.len();
@@ -41,7 +41,7 @@ impl ViewKind for ProjectionConfig {
             quantities.push(context.quantity("weight", "weight", weight)?);
         }
         let width = context.domain.cell_width(plane.level)[plane.axis];
-        Ok(Box::new(Projection {
+        Ok(ViewOutput::series(Projection {
             plane,
             quantities,
             fields,

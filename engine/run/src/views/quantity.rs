@@ -2,8 +2,10 @@
 
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError, formula_units};
-use nestar_engine_data::Components;
 use nestar_engine_data::criteria::{CellQuantity, NamedQuantity};
+use nestar_engine_data::{Components, StoreRef, Stores};
+use nestar_engine_step::{Engine, Error};
+use nestar_kernels::CELLS;
 
 /// Compiles a text at a path of the deck to a quantity of these names.
 pub type CompileFormula =
@@ -49,6 +51,69 @@ pub struct Quantity {
     pub number: CellQuantity,
     /// Components that it reads: the store and the component, in the order in which the quantity numbers them.
     pub inputs: Vec<(&'static str, usize)>,
+}
+
+/// The components from which quantities are computed.
+pub(super) struct Inputs {
+    /// Components, each once.
+    pub components: Vec<(StoreRef, usize)>,
+    /// Places of the inputs of each quantity among them.
+    places: Vec<Vec<usize>>,
+}
+
+impl Inputs {
+    /// Finds the components of some quantities.
+    ///
+    /// # Errors
+    /// A store is not registered.
+    pub fn new(sim: &Engine, quantities: &[Quantity]) -> Result<Self, Error> {
+        let stores = sim.world.resource::<Stores>().all();
+        let (mut components, mut all_places) = (Vec::new(), Vec::new());
+        for quantity in quantities {
+            let mut places = Vec::new();
+            for (name, component) in &quantity.inputs {
+                let store = stores.iter().find(|store| store.name == *name);
+                let missing = || Error::Setup(format!("no plugin registers the field `{name}`"));
+                let store = *store.ok_or_else(missing)?;
+                places.push(place_of(&mut components, store, *component));
+            }
+            all_places.push(places);
+        }
+        Ok(Self {
+            components,
+            places: all_places,
+        })
+    }
+
+    /// Reads the components in some rows of a level: `[component][row][512]`.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn read(&self, sim: &Engine, level: usize, rows: &[u32]) -> Result<Vec<Vec<f64>>, Error> {
+        let values = |(store, component): &(StoreRef, usize)| {
+            let values = store.of(&sim.world).save(level, *component, rows)?;
+            Ok(values.into_f64())
+        };
+        self.components.iter().map(values).collect()
+    }
+
+    /// Collects the inputs of quantity `n` in patch `number` of those that were read, `[input][512]`.
+    pub fn gather(&self, n: usize, read: &[Vec<f64>], number: usize, state: &mut Vec<f64>) {
+        state.clear();
+        for &place in &self.places[n] {
+            state.extend_from_slice(&read[place][number * CELLS..][..CELLS]);
+        }
+    }
+}
+
+/// Returns the place of a component, adding it if necessary.
+fn place_of(components: &mut Vec<(StoreRef, usize)>, store: StoreRef, component: usize) -> usize {
+    let mut known = components.iter();
+    let found = known.position(|(own, c)| own.name == store.name && *c == component);
+    found.unwrap_or_else(|| {
+        components.push((store, component));
+        components.len() - 1
+    })
 }
 
 impl Quantity {

@@ -4,9 +4,10 @@
 //! precision. A device computes sums along an axis itself, in the precision of the run, if one store has all inputs; so does the
 //! host then. The bits do not depend on the number of ranks, threads and devices.
 
+use super::quantity::Inputs;
 use super::{Accumulator, PatchCells, Quantity, View};
 use nestar_engine_data::level::geometry;
-use nestar_engine_data::{ColumnSums, DerivedInputs, MeshContext, StoreRef, Stores, sum_columns};
+use nestar_engine_data::{ColumnSums, DerivedInputs, MeshContext, StoreRef, sum_columns};
 use nestar_engine_device::parallel::lock;
 use nestar_engine_mesh::{Levels, Topology};
 use nestar_engine_step::{Engine, Error};
@@ -24,9 +25,7 @@ const COLUMN_BATCH: usize = 16384;
 pub(super) struct ViewReader {
     /// The view.
     pub view: Box<dyn View>,
-    components: Vec<(StoreRef, usize)>,
-    /// Places of the inputs of each quantity among the components.
-    places: Vec<Vec<usize>>,
+    inputs: Inputs,
     /// The store of all inputs, if the view needs only sums along an axis: the device computes them.
     columns: Option<(StoreRef, DerivedInputs)>,
     /// Memory of sums that is used again: new memory would take longer than the copy from a device.
@@ -55,21 +54,10 @@ impl ViewReader {
     /// # Errors
     /// A store is not registered.
     pub fn new(sim: &Engine, view: Box<dyn View>) -> Result<Self, Error> {
-        let stores = sim.world.resource::<Stores>().all();
-        let (mut components, mut all_places) = (Vec::new(), Vec::new());
-        for quantity in view.quantities() {
-            let mut places = Vec::new();
-            for (name, component) in &quantity.inputs {
-                let store = stores.iter().find(|store| store.name == *name);
-                let missing = || Error::Setup(format!("no plugin registers the field `{name}`"));
-                let store = *store.ok_or_else(missing)?;
-                places.push(place_of(&mut components, store, *component));
-            }
-            all_places.push(places);
-        }
+        let inputs = Inputs::new(sim, view.quantities())?;
         let mut columns = None;
-        if let (Some(_), Some(&(store, _))) = (view.columns(), components.first())
-            && components.iter().all(|(own, _)| own.name == store.name)
+        if let (Some(_), Some(&(store, _))) = (view.columns(), inputs.components.first())
+            && (inputs.components.iter()).all(|(own, _)| own.name == store.name)
         {
             let numbers = view.quantities().iter().map(Quantity::in_store).collect();
             let numbers = DerivedInputs::new(numbers);
@@ -78,8 +66,7 @@ impl ViewReader {
         }
         Ok(Self {
             view,
-            components,
-            places: all_places,
+            inputs,
             columns,
             spare: Mutex::default(),
         })
@@ -131,7 +118,7 @@ impl ViewReader {
         size_of::<f64>()
             * match self.columns {
                 Some(_) => self.view.quantities().len() * COLUMNS,
-                None => self.components.len() * CELLS,
+                None => self.inputs.components.len() * CELLS,
             }
     }
 
@@ -166,12 +153,7 @@ impl ViewReader {
                 return Ok(());
             }
         }
-        let values = |(store, component): &(StoreRef, usize)| {
-            let values = store.of(&sim.world).save(level, *component, &batch.rows)?;
-            Ok(values.into_f64())
-        };
-        let values: Result<_, Error> = self.components.iter().map(values).collect();
-        *read = ReadValues::Cells(values?);
+        *read = ReadValues::Cells(self.inputs.read(sim, level, &batch.rows)?);
         Ok(())
     }
 
@@ -194,16 +176,6 @@ impl ViewReader {
                 }
             });
     }
-}
-
-/// Returns the place of a component, adding it if necessary.
-fn place_of(components: &mut Vec<(StoreRef, usize)>, store: StoreRef, component: usize) -> usize {
-    let mut known = components.iter();
-    let found = known.position(|(own, c)| own.name == store.name && *c == component);
-    found.unwrap_or_else(|| {
-        components.push((store, component));
-        components.len() - 1
-    })
 }
 
 /// Computes the quantities of a view in one patch after the other.
@@ -261,14 +233,10 @@ impl<'a> BatchCells<'a> {
     fn evaluate(&mut self, read: &[Vec<f64>], number: usize, patch: [i32; 3]) {
         let quantities = self.reader.view.quantities();
         self.values.resize(quantities.len() * CELLS, 0.0);
-        let parts = quantities.iter().zip(&self.reader.places);
-        for ((quantity, places), out) in parts.zip(self.values.chunks_mut(CELLS)) {
-            self.state.clear();
-            for &place in places {
-                let values = &read[place][number * CELLS..][..CELLS];
-                self.state.extend_from_slice(values);
-            }
-            (quantity.number).fill_patch(&self.state, patch, self.geometry, out);
+        for (n, out) in self.values.chunks_mut(CELLS).enumerate() {
+            let inputs = &self.reader.inputs;
+            inputs.gather(n, read, number, &mut self.state);
+            (quantities[n].number).fill_patch(&self.state, patch, self.geometry, out);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::plane::{Plane, TILE, TileKey, pack_key, unpack_key};
 use super::{
     Accumulator, Axis, PatchCells, Quantity, View, ViewColumns, ViewConfig, ViewContext, ViewKind,
-    ViewLayout,
+    ViewLayout, ViewOutput,
 };
 use nestar_deck::DeckError;
 use nestar_kernels::PATCH;
@@ -31,7 +31,7 @@ impl ViewKind for SliceConfig {
         &self.common
     }
 
-    fn view(&self, context: &ViewContext) -> Result<Box<dyn View>, DeckError> {
+    fn view(&self, context: &ViewContext) -> Result<ViewOutput, DeckError> {
         let axis = self.axis.number();
         context.require_inside("position", axis, self.position)?;
         let mut plane = Plane::new(context, self.axis);
@@ -40,7 +40,7 @@ impl ViewKind for SliceConfig {
             return Err(context.error("position", "must be in the region of the view"));
         }
         plane.cells[axis] = [cell, cell + 1];
-        Ok(Box::new(Slice {
+        Ok(ViewOutput::series(Slice {
             plane,
             fields: context.fields()?,
         }))

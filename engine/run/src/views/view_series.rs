@@ -1,34 +1,49 @@
-//! The views of a running run: when they are due, and their series in `views/NAME.zarr`.
+//! The views of a running run: when they are due, and their series in `views/NAME.zarr` or files in `views/NAME`.
 
 use super::collect::collect;
+use super::file_entries::{FileEntries, unmade};
+use super::file_view::FileReader;
 use super::reader::ViewReader;
-use super::{PreparedViews, View, ViewConfig, ViewPrecision};
+use super::{PreparedViews, View, ViewConfig, ViewPrecision, ViewSource};
 use crate::cadence::Cadence;
 use crate::output::storing_threads;
 use crate::snapshot::snapshot_error;
 use nestar_deck::CodeUnits;
 use nestar_engine_comm::Ranks;
 use nestar_engine_comm::communicator::Reduction;
+use nestar_engine_device::parallel::lock;
 use nestar_engine_mesh::Levels;
 use nestar_engine_step::error::{agreed, on_first_rank};
 use nestar_engine_step::{Engine, Error};
-use nestar_snapshot::{DataType, Series, SeriesArray, SeriesPlan, SeriesWriter, Values};
+use nestar_snapshot::{
+    DataType, Series, SeriesArray, SeriesPlan, SeriesWriter, SnapshotData, Values,
+};
 use serde_json::{Map, Value, json};
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 /// Name of the directory of the series in a run's directory.
 const DIRECTORY: &str = "views";
 /// Prefix of the attributes of a series with the keys of its view.
 const KEYS: &str = "view_";
+/// Bytes of an entry from which on it waits until all earlier ones are written, so that only one of its size is in memory.
+const LARGE: usize = 64 << 20;
 
 /// A view of a running run.
 struct RunningView {
     config: ViewConfig,
-    reader: Arc<ViewReader>,
+    output: Output,
     cadence: Cadence,
     /// Step of the latest entry.
     latest: Option<u64>,
+}
+
+/// Where a view writes.
+enum Output {
+    /// A series with this number.
+    Series(Arc<ViewReader>, usize),
+    /// Files; the first rank has their directory.
+    Files(Arc<FileReader>, Option<Arc<Mutex<FileEntries>>>),
 }
 
 /// Writes the views of a run.
@@ -61,13 +76,32 @@ impl Views {
             )?;
             let key = format!("{}.steps", own.path);
             (sim.settings).check_steps(&sim.deck, (&key, "entries"), config.steps, clock.time)?;
-            let plan = plan(sim, &own.path, &config, &*own.reader.view);
             let resumed = is_resumed.then_some(clock.steps);
-            let series = on_first_rank(&ranks, || {
-                open_series(sim, directory, (&own.path, &config.name), &plan, resumed)
-            })?;
+            let place = |ending: &str| Place {
+                path: own.path.clone(),
+                at: (directory.join(DIRECTORY)).join(format!("{}{ending}", config.name)),
+            };
+            let (output, own_latest) = match own.source {
+                ViewSource::Series(reader) => {
+                    let plan = plan(sim, &own.path, &config, &*reader.view);
+                    let series = on_first_rank(&ranks, || {
+                        open_series(sim, &place(".zarr"), &plan, resumed)
+                    })?;
+                    let latest = series.as_ref().and_then(Series::latest_step);
+                    let number = all_series.len();
+                    all_series.extend(series);
+                    (Output::Series(Arc::new(reader), number), latest)
+                }
+                ViewSource::Files(reader) => {
+                    let ending = reader.view.ending();
+                    let files =
+                        on_first_rank(&ranks, || open_files(sim, &place(""), ending, resumed))?;
+                    let latest = files.as_ref().and_then(|files| files.latest);
+                    let files = files.map(|files| Arc::new(Mutex::new(files)));
+                    (Output::Files(Arc::new(reader), files), latest)
+                }
+            };
             // all ranks must know whether the present state is written already
-            let own_latest = series.as_ref().and_then(Series::latest_step);
             let mut latest = [own_latest.map_or(0, |step| step + 1)];
             ranks.communicator().reduce(Reduction::Max, &mut latest)?;
             list.push(RunningView {
@@ -80,9 +114,8 @@ impl Views {
                 ),
                 latest: latest[0].checked_sub(1),
                 config,
-                reader: Arc::new(own.reader),
+                output,
             });
-            all_series.extend(series);
         }
         let writes = ranks.rank() == 0 && !list.is_empty();
         Ok(Self {
@@ -128,24 +161,14 @@ impl Views {
     fn write(&mut self, sim: &Engine, due: &[bool]) -> Result<(), Error> {
         let clock = sim.world.resource::<Levels>().clock(0);
         let mut result = Ok(());
-        let views = self.list.iter_mut().enumerate().zip(due);
-        for ((n, own), _) in views.filter(|(_, due)| **due) {
+        let views = self.list.iter_mut().zip(due);
+        for (own, _) in views.filter(|(_, due)| **due) {
             own.cadence.written(clock.time);
             if own.latest == Some(clock.steps) {
                 continue;
             }
-            let collected = collect(sim, &own.reader)?;
-            if let (Some(collected), Some(writer)) = (collected, &mut self.writer) {
-                let (reader, precision) = (own.reader.clone(), own.config.precision);
-                let values = move || {
-                    let values = collected.values(&reader).into_iter();
-                    values
-                        .map(|values| in_precision(values, precision))
-                        .collect()
-                };
-                let appended = writer.append(n, clock.time, clock.steps, values);
-                result = result.and(appended);
-            }
+            let written = own.write(sim, &mut self.writer)?;
+            result = result.and(written);
             own.latest = Some(clock.steps);
         }
         match due.contains(&true) {
@@ -167,6 +190,59 @@ impl Views {
     }
 }
 
+impl RunningView {
+    /// Passes an entry with the present state to the writer, which the first rank has. Collective.
+    ///
+    /// # Errors
+    /// The device or another rank has failed; the inner error is that of the writer.
+    fn write(
+        &self,
+        sim: &Engine,
+        writer: &mut Option<SeriesWriter>,
+    ) -> Result<nestar_snapshot::Result<()>, Error> {
+        let clock = sim.world.resource::<Levels>().clock(0);
+        match &self.output {
+            Output::Series(reader, number) => {
+                let collected = collect(sim, reader)?;
+                let (Some(collected), Some(writer)) = (collected, writer) else {
+                    return Ok(Ok(()));
+                };
+                let (reader, precision) = (reader.clone(), self.config.precision);
+                let values = move || {
+                    let values = collected.values(&reader).into_iter();
+                    let values = values.map(|values| in_precision(values, precision));
+                    values.collect()
+                };
+                Ok(writer.append(*number, clock.time, clock.steps, values))
+            }
+            Output::Files(reader, files) => {
+                let collected = reader.collect(sim, &self.config.name)?;
+                let (Some(data), Some(writer), Some(files)) = (collected, writer, files) else {
+                    return Ok(Ok(()));
+                };
+                let waited = match bytes(&data) >= LARGE {
+                    true => writer.sync(),
+                    false => Ok(()),
+                };
+                let (reader, files) = (reader.clone(), files.clone());
+                let name = self.config.name.clone();
+                let work = move || {
+                    let content = reader.view.content(data);
+                    let content = content.map_err(|why| unmade(&name, &why))?;
+                    lock(&files).append(clock.time, clock.steps, content)
+                };
+                Ok(waited.and_then(|()| writer.run(work)))
+            }
+        }
+    }
+}
+
+/// Returns the bytes of all values.
+fn bytes(data: &SnapshotData) -> usize {
+    let arrays = data.arrays.iter().flat_map(|arrays| arrays.values());
+    arrays.map(|values| values.bytes().len()).sum()
+}
+
 /// Converts values to the precision of a view.
 fn in_precision(values: Vec<f64>, precision: ViewPrecision) -> Values {
     match precision {
@@ -175,40 +251,80 @@ fn in_precision(values: Vec<f64>, precision: ViewPrecision) -> Values {
     }
 }
 
-/// Creates or continues the series of a view.
-fn open_series(
-    sim: &Engine,
-    directory: &Path,
-    (path, name): (&str, &str),
-    plan: &SeriesPlan,
-    resumed: Option<u64>,
-) -> Result<Series, Error> {
-    let directory = directory.join(DIRECTORY);
-    std::fs::create_dir_all(&directory)
-        .map_err(Error::file("cannot create the directory", &directory))?;
-    let place = directory.join(format!("{name}.zarr"));
-    if place.is_symlink() {
-        return Err(Error::Setup(format!(
-            "{} is a symbolic link, and a run writes only into its own directory: remove the link",
-            place.display()
-        )));
+/// Place of a view in the deck and on disk.
+struct Place {
+    path: String,
+    at: PathBuf,
+}
+
+impl Place {
+    /// Creates the directory of views and refuses links.
+    fn prepare(&self) -> Result<(), Error> {
+        let directory = self.at.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory)
+            .map_err(Error::file("cannot create the directory", directory))?;
+        match self.at.is_symlink() {
+            true => Err(Error::Setup(format!(
+                "{} is a symbolic link, and a run writes only into its own directory: remove the link",
+                self.at.display()
+            ))),
+            false => Ok(()),
+        }
     }
-    let Some(step) = resumed.filter(|_| place.exists()) else {
-        return Series::create(&place, plan).map_err(snapshot_error);
-    };
-    if let Some((key, why)) = Series::difference(&place, plan).map_err(snapshot_error)? {
+
+    /// Returns the error of a key that differs from that of the view on disk.
+    fn differs(&self, sim: &Engine, key: &str, why: &str) -> Error {
+        let path = &self.path;
         let message = format!(
             "`{path}`: the run cannot continue {}, whose `{key}` differs: {why}; give the view another name",
-            place.display()
+            self.at.display()
         );
         let key = match key.strip_prefix(KEYS) {
             Some(key) => format!("{path}.{key}"),
             None => format!("{path}.fields"),
         };
-        let key = if sim.deck.has(&key) { key } else { path.into() };
-        return Err(sim.deck.error_at(&key, message).into());
+        let key = if sim.deck.has(&key) { &key } else { path };
+        sim.deck.error_at(key, message).into()
     }
-    Series::resume(&place, plan, step).map_err(snapshot_error)
+}
+
+/// Creates or continues the series of a view.
+fn open_series(
+    sim: &Engine,
+    place: &Place,
+    plan: &SeriesPlan,
+    resumed: Option<u64>,
+) -> Result<Series, Error> {
+    place.prepare()?;
+    let Some(step) = resumed.filter(|_| place.at.exists()) else {
+        return Series::create(&place.at, plan).map_err(snapshot_error);
+    };
+    if let Some((key, why)) = Series::difference(&place.at, plan).map_err(snapshot_error)? {
+        return Err(place.differs(sim, &key, &why));
+    }
+    Series::resume(&place.at, plan, step).map_err(snapshot_error)
+}
+
+/// Creates or continues the files of a view.
+fn open_files(
+    sim: &Engine,
+    place: &Place,
+    ending: &'static str,
+    resumed: Option<u64>,
+) -> Result<FileEntries, Error> {
+    place.prepare()?;
+    let mut keys = keys(sim, &place.path);
+    let own = sim.deck.resolved_at(&place.path).unwrap_or_default();
+    if let Some(fields) = own.get("fields") {
+        keys.insert(format!("{KEYS}fields"), fields.clone());
+    }
+    let resumed = resumed.filter(|_| FileEntries::exist(&place.at));
+    if resumed.is_some()
+        && let Some((key, why)) = FileEntries::difference(&place.at, &keys)?
+    {
+        return Err(place.differs(sim, &key, &why));
+    }
+    FileEntries::open(&place.at, ending, &keys, resumed)
 }
 
 /// Returns the plan of the series of a view.
@@ -248,6 +364,17 @@ fn plan(sim: &Engine, path: &str, config: &ViewConfig, view: &dyn View) -> Serie
 
 /// Returns the attributes of the group: the keys of the view that give its values their meaning.
 fn attributes(sim: &Engine, path: &str) -> Map<String, Value> {
+    let mut attributes = Map::new();
+    attributes.insert("format".into(), json!("nestar-view"));
+    attributes.insert("format_version".into(), json!(1));
+    // readers such as xarray count this array among the coordinates
+    attributes.insert("coordinates".into(), json!("step"));
+    attributes.extend(keys(sim, path));
+    attributes
+}
+
+/// Returns the keys of a view that must be the same in a resumed run.
+fn keys(sim: &Engine, path: &str) -> Map<String, Value> {
     /// Keys that may differ in a resumed run.
     const FREE: [&str; 6] = [
         "name",
@@ -257,17 +384,10 @@ fn attributes(sim: &Engine, path: &str) -> Map<String, Value> {
         "wall_interval",
         "fields",
     ];
-    let mut attributes = Map::new();
-    attributes.insert("format".into(), json!("nestar-view"));
-    attributes.insert("format_version".into(), json!(1));
-    // readers such as xarray count this array among the coordinates
-    attributes.insert("coordinates".into(), json!("step"));
-    for (key, value) in sim.deck.resolved_at(path).unwrap_or_default() {
-        if !FREE.contains(&&*key) {
-            attributes.insert(format!("{KEYS}{key}"), value);
-        }
-    }
-    attributes
+    let own = sim.deck.resolved_at(path).unwrap_or_default();
+    let own = own.into_iter().filter(|(key, _)| !FREE.contains(&&**key));
+    own.map(|(key, value)| (format!("{KEYS}{key}"), value))
+        .collect()
 }
 
 /// Returns the attributes of an array.

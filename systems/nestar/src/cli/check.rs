@@ -1,6 +1,6 @@
 //! `nestar check` and `nestar order`.
 
-use super::estimate::{Steps, output};
+use super::estimate::{Steps, output, views};
 use super::rates::{self, Rate, RunSize};
 use super::{CommandError, DeckArgs, list, memory, patches_found, positive, print, throttled};
 use clap::Args;
@@ -127,6 +127,7 @@ fn estimates(
     }
     let steps = Steps::new(preview, own);
     text += &output(preview, &steps);
+    text += &views(preview, &steps);
     let size = RunSize::of(preview);
     let rate = match rate {
         Some(cells_per_second) => Some(Rate {

@@ -6,6 +6,7 @@ use nestar::App;
 use nestar::engine::Engine;
 use nestar::engine::data::{StoreRef, Stores};
 use nestar::engine::mesh::{CELLS, Topology};
+use nestar::engine::run::views::{ViewSummary, summaries};
 use nestar::engine::step::RunCounters;
 use nestar::engine::step::limits::LevelSteps;
 use nestar_deck::Deck;
@@ -152,6 +153,33 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
         memory::format_bytes(snapshot),
         memory::format_bytes((count * snapshot as f64) as u64)
     )
+}
+
+/// Describes the views of a run with constant hierarchy.
+pub fn views(sim: &Engine, steps: &Steps) -> String {
+    let describe = |own: ViewSummary| {
+        let config = &own.config;
+        let mut count = 1.0 + config.times.len() as f64;
+        if config.interval > 0.0 {
+            count += (steps.time / config.interval + 1e-9).floor();
+        }
+        if config.steps > 0 {
+            count += (steps.root / config.steps as f64).floor();
+        }
+        let more = match config.wall_interval > 0.0 {
+            true => ", plus those by wall_interval",
+            false => "",
+        };
+        let size = own.bytes.map_or(String::new(), |bytes| {
+            let bytes = memory::format_bytes(bytes as u64);
+            format!(", {bytes} each (before compression)")
+        });
+        format!(
+            "view {}: about {count:.0} entries{more}{size}, in {}\n",
+            config.name, own.place
+        )
+    };
+    summaries(sim).into_iter().map(describe).collect()
 }
 
 /// Measures the cell updates per second of the deck's physics on a small uniform grid; returns them with the number of cells, or `None`

@@ -2,21 +2,17 @@
 
 use super::snapshot::{SnapshotArgs, UnitsArgs, open};
 use super::{CommandError, FAILED, INVALID_INPUT, print};
+use crate::plot_fields;
 use clap::Args;
-use nestar::engine::data::{DerivedFields, Stores};
-use nestar::kernels::hydro::eos;
 use nestar::snapshot::Snapshot;
-use nestar::systems::fields::quantities::WITH_UNITS;
-use nestar::systems::fields::{GAS_COMPONENTS, GasUnits};
-use nestar::systems::units::Units;
 use nestar::{App, Error};
 use nestar_deck::{CodeUnits, Deck};
 use nestar_plot::{
-    Axis, Centre, Contours, CustomField, FieldFunction, Format, PlotError, PlotKind, PlotOptions,
-    ProfileAxis, Scale, Zoom,
+    Axis, Centre, Contours, CustomField, Format, PlotError, PlotKind, PlotOptions, ProfileAxis,
+    Scale, Zoom,
 };
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Arguments of `nestar plot`.
 #[derive(Args)]
@@ -412,63 +408,8 @@ fn derived_here(app: &App, snapshot: &Snapshot) -> Result<Vec<CustomField>, Erro
     let mut deck = Deck::parse("the snapshot's deck", &snapshot.attributes().config)?;
     deck.set("run.device=cpu")?;
     let mut sim = app.simulation(deck)?;
-    let world = &sim.engine().world;
-    let stores = world.resource::<Stores>().all();
-    let derived = world.resource::<DerivedFields>().all();
-    let own = derived.filter_map(|(of, derived)| {
-        let store = stores.iter().find(|store| store.name == of)?;
-        let components = &store.of(world).spec().components;
-        let number = derived.number.clone();
-        Some(CustomField {
-            name: derived.name.clone(),
-            units: derived.units.clone(),
-            arrays: components.iter().map(|c| c.name.clone()).collect(),
-            value: Arc::new(move |state| number.of_state(state)),
-        })
-    });
-    Ok(own.collect())
+    Ok(plot_fields::derived(&sim.engine().world))
 }
-
-/// Returns temperature and number density of the gas, if the snapshot has units.
-fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
-    let attributes = snapshot.attributes();
-    let units = nestar_plot::code_units(snapshot);
-    let fact = |name: &str| attributes.facts.get(name).copied();
-    let (Some(units), Some(gamma)) = (units.if_dimensional(), fact("gamma")) else {
-        return Vec::new();
-    };
-    // without this number the mean molecular weight is not constant
-    let Some(weight) = fact("mean_molecular_weight") else {
-        return Vec::new();
-    };
-    let physical = GasUnits::of(&Units::from(units), weight);
-    let field = |name: &str, units: &str, arrays: &[&str], value: FieldFunction| CustomField {
-        name: name.into(),
-        units: units.into(),
-        arrays: arrays.iter().map(ToString::to_string).collect(),
-        value,
-    };
-    let [hot, many] = WITH_UNITS;
-    let kelvins = move |state: &[f64]| {
-        let state = std::array::from_fn(|c| state[c]);
-        let [density, .., pressure] = eos::primitive_from_conserved(&state, gamma);
-        pressure / density * physical.kelvin
-    };
-    let number = move |state: &[f64]| state[0] * physical.number_density;
-    vec![
-        field(hot, "K", &GAS, Arc::new(kelvins)),
-        field(many, "cm**-3", &GAS[..1], Arc::new(number)),
-    ]
-}
-
-/// Arrays of the gas.
-const GAS: [&str; GAS_COMPONENTS] = [
-    "density",
-    "momentum_x",
-    "momentum_y",
-    "momentum_z",
-    "energy",
-];
 
 /// Returns all fields that this program defines, and the reason if those of plugins are missing.
 fn own_fields(app: &App, snapshot: &Snapshot) -> (Vec<CustomField>, Option<Error>) {
@@ -477,7 +418,7 @@ fn own_fields(app: &App, snapshot: &Snapshot) -> (Vec<CustomField>, Option<Error
         Err(error) => (Vec::new(), Some(error)),
     };
     // the first field of a name is used: that of the program
-    own.extend(with_units(snapshot));
+    own.extend(plot_fields::with_units(snapshot));
     (own, why)
 }
 

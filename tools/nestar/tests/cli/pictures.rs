@@ -267,3 +267,59 @@ fn frames_of_a_run_are_the_pictures_with_the_common_range() {
         .has_status(1)
         .complains(&["cannot make deck.toml/frames"]);
 }
+
+/// Views that draw what `nestar plot` draws below.
+const VIEWS: &str = r#"
+[[output.view]]
+name = "cut"
+kind = "picture"
+fields = ["temperature_k", "density*speed"]
+axis = "x"
+position = "50 pc"
+logarithmic = true
+outlines = true
+width = 800
+steps = 2
+
+[[output.view]]
+name = "column"
+kind = "picture"
+fields = ["pressure"]
+reduction = "projection"
+weight = "density"
+side = "300 pc"
+colour_map = "viridis"
+units = "cgs"
+steps = 2
+"#;
+
+#[test]
+fn pictures_of_a_run_are_those_of_its_snapshots() {
+    let place = Place::with(&format!("{BLAST}{UNITS}{VIEWS}"));
+    let check = place.nestar(&["check", "deck.toml", "--set", "time.max_steps=4"]);
+    check.has_status(0);
+    assert!(
+        check.out.contains("in views/cut/NNNNNN.png"),
+        "{}",
+        check.out
+    );
+    let run = ["run", "deck.toml", "--set", "time.max_steps=4"];
+    place.nestar(&run).has_status(0);
+    for (view, options) in [
+        (
+            "cut",
+            "--field temperature_k --field density*speed --axis x --slice 50~pc --log --outlines --width 800",
+        ),
+        (
+            "column",
+            "--field pressure --projection --weight density --zoom 300~pc --colour-map viridis --units cgs",
+        ),
+    ] {
+        let file = format!("{view}.png");
+        plot(&place, &format!("{options} -o {file}")).has_status(0);
+        let read = |path: &str| std::fs::read(place.0.join(path)).expect("the file");
+        let own = read(&format!("run/views/{view}/000002.png"));
+        assert!(own.len() > 10_000 && own == read(&file), "{view} differs");
+        assert!(own != read(&format!("run/views/{view}/000001.png")));
+    }
+}

@@ -120,6 +120,7 @@ impl Sample {
             },
             facts: [("gamma".into(), 1.4)].into(),
             config: String::new(),
+            view: None,
             restart: serde_json::Map::new(),
         }
     }

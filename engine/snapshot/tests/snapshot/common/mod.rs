@@ -78,6 +78,7 @@ pub fn attributes() -> Attributes {
         },
         facts: [("gamma".into(), 5.0 / 3.0)].into(),
         config: "scenario = \"sedov\"\n".into(),
+        view: None,
         restart: json!({"dt": "3fb999999999999a", "limiter": "courant"})
             .as_object()
             .unwrap()
