@@ -6,10 +6,13 @@ mod spectrum;
 
 use crate::fields::quantities::{compile, stored_component, vocabulary};
 use crate::fields::{Gas, GasModel};
-use nestar_deck::TableSchema;
-use nestar_engine::data::criteria::NamedQuantity;
-use nestar_engine::data::{DerivedFields, Field, Stores};
-use nestar_engine::run::views::{ViewKinds, ViewQuantities, ViewQuantity, prepare, table};
+use nestar_deck::{CELL_VARIABLES, TableSchema};
+use nestar_device::{Place, Real, device};
+use nestar_engine::data::criteria::{NamedQuantity, QuantityFn};
+use nestar_engine::data::{DerivedFields, Field, ParticleKinds, Stores};
+use nestar_engine::run::views::{
+    DEPOSITS, ViewDeposit, ViewKinds, ViewQuantities, ViewQuantity, prepare, table,
+};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::Centring;
@@ -32,8 +35,14 @@ impl Plugin for OutputViews {
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.defer_setup(|sim| {
-            let names = quantities(sim);
-            sim.world.insert_resource(ViewQuantities { names, compile });
+            let mut names = quantities(sim);
+            let deposits = deposits(sim, &mut names);
+            names.extend(indices());
+            sim.world.insert_resource(ViewQuantities {
+                names,
+                deposits,
+                compile,
+            });
             prepare(sim)
         });
         Ok(())
@@ -93,6 +102,82 @@ fn quantities(sim: &Engine) -> Vec<ViewQuantity> {
         });
     }
     all
+}
+
+/// Adds mass and number of the particles of each species per volume, `particles_NAME_mass` and `particles_NAME_number`.
+fn deposits(sim: &Engine, names: &mut Vec<ViewQuantity>) -> Vec<ViewDeposit> {
+    let mut all = Vec::new();
+    for kind in sim.world.resource::<ParticleKinds>().all() {
+        let columns = kind.of(&sim.world).columns();
+        let has = |name: &str| columns.iter().any(|own| own.what.name == name);
+        if !has("position") {
+            continue;
+        }
+        let sums = [
+            ("mass", "mass/length**3", has("mass")),
+            ("number", "1/length**3", true),
+        ];
+        for (what, units, _) in sums.into_iter().filter(|(.., known)| *known) {
+            names.push(ViewQuantity {
+                name: format!("{}_{what}", kind.path.replace('/', "_")),
+                units: units.into(),
+                long_name: format!("{what} of {} per volume", kind.path),
+                store: DEPOSITS,
+                number: stored_component(all.len()),
+            });
+            all.push(ViewDeposit {
+                path: kind.path.clone(),
+                column: (what == "mass").then(|| what.into()),
+            });
+        }
+    }
+    all
+}
+
+/// Refinement level of the cell.
+#[device]
+fn level_of_cell<R: Real>(at: &Place<R>) -> R {
+    R::from_i32(at.level)
+}
+
+/// Index of the cell along x on its level.
+#[device]
+fn index_x<R: Real>(at: &Place<R>) -> R {
+    R::from_i32(at.index[0])
+}
+
+/// Index of the cell along y on its level.
+#[device]
+fn index_y<R: Real>(at: &Place<R>) -> R {
+    R::from_i32(at.index[1])
+}
+
+/// Index of the cell along z on its level.
+#[device]
+fn index_z<R: Real>(at: &Place<R>) -> R {
+    R::from_i32(at.index[2])
+}
+
+/// Returns the level and the index of a cell, of which random numbers are functions. Formulas cannot name them.
+fn indices() -> impl Iterator<Item = ViewQuantity> {
+    let functions = [
+        QuantityFn::of::<level_of_cell>(),
+        QuantityFn::of::<index_x>(),
+        QuantityFn::of::<index_y>(),
+        QuantityFn::of::<index_z>(),
+    ];
+    let named = CELL_VARIABLES.into_iter().zip(functions);
+    named.map(|(name, function)| ViewQuantity {
+        name: name.into(),
+        units: "1".into(),
+        long_name: name.into(),
+        store: Gas::NAME,
+        number: NamedQuantity {
+            function,
+            components: Vec::new(),
+            parameters: Vec::new(),
+        },
+    })
 }
 
 /// Returns unit and description of a quantity of the gas.

@@ -131,11 +131,43 @@ range = [0.1, 8.0]
 colour_map = "viridis"
 width = 400
 steps = 1
+
+[[output.view]]
+name = "stars"
+kind = "projection"
+axis = "z"
+fields = ["particles_dust_mass", { name = "share", formula = "particles_dust_mass/density" }]
+steps = 1
+precision = "double"
+
+[[output.view]]
+name = "crowd"
+kind = "pdf"
+fields = ["density"]
+weight = "particles_dust_number"
+ranges = [[0.01, 10.0]]
+bins = [4]
+steps = 1
+precision = "double"
+
+[[output.view]]
+name = "noise"
+kind = "slice"
+axis = "z"
+position = 0.47
+level = 1
+fields = [{ name = "even", formula = "random(7)" }, { name = "normal", formula = "gaussian(7)" }]
+steps = 1
+precision = "double"
+
+[particles.species]
+dust = { moved_by = "gas", mass = 0.003, initial = { kind = "lattice", points = [9, 7, 5] } }
 "#;
 
 /// Names of those with a series.
-const NAMES: [&str; 9] = [
-    "cut", "coarse", "column", "weighted", "shells", "phases", "ray", "probe", "waves",
+const NAMES: [&str; 12] = [
+    "cut", "coarse", "column", "weighted", "shells", "phases", "ray", "probe", "waves", "stars",
+    "crowd", "noise",
 ];
 
 /// Deck of a blast with views of the gas.
@@ -309,6 +341,7 @@ fn slices_and_projections_are_those_of_the_snapshot() {
         "velocity",
     );
     require_part(&run);
+    require_particles(&run);
     require_no_start(&run);
 }
 
@@ -355,6 +388,35 @@ fn require_part(run: &Path) {
         assert_eq!(read(&part, "density"), expected, "level {level}");
         assert_eq!(read(&part, "leaf"), leaves, "level {level}");
     }
+}
+
+/// Requires that views count each particle once, in its pixel.
+fn require_particles(run: &Path) {
+    let (_, path) = latest(run).expect("readable").expect("a snapshot");
+    let snapshot = Snapshot::open(&path).unwrap_or_else(|e| panic!("{e}"));
+    let places = snapshot.read_particles("particles/dust", "position", 0..315);
+    let places = places.unwrap_or_else(|e| panic!("{e}")).to_f64();
+    let mut expected = vec![0.0; 64 * 64];
+    for at in places.chunks(3) {
+        let [x, y] = [0, 1].map(|a| (at[a] * 64.0) as usize);
+        expected[64 * y + x] += 0.003 * 64.0 * 64.0;
+    }
+    close(
+        &last(run, "stars", "particles_dust_mass").1,
+        &expected,
+        "particles",
+    );
+    let (_, crowd) = last(run, "crowd", "distribution");
+    assert!(
+        (crowd.iter().sum::<f64>() - 315.0).abs() < 1e-9,
+        "{crowd:?}"
+    );
+    let (_, even) = last(run, "noise", "even");
+    let mean = even.iter().sum::<f64>() / even.len() as f64;
+    assert!((mean - 0.5).abs() < 0.05 && even.iter().all(|x| (0.0..1.0).contains(x)));
+    let (_, normal) = last(run, "noise", "normal");
+    let variance = normal.iter().map(|x| x * x).sum::<f64>() / normal.len() as f64;
+    assert!((variance - 1.0).abs() < 0.3, "{variance}");
 }
 
 /// Requires that no run starts from an entry of a view.
@@ -908,6 +970,24 @@ fn invalid_views_are_refused_with_their_line() {
             "weight = ",
         ),
         ("side = 0.6", "side = 0.0", "must be above 0", "side = 0.0"),
+        (
+            "\"particles_dust_mass\", {",
+            "\"particles_dst_mass\", {",
+            "did you mean \"particles_dust_mass\"?",
+            "particles_dst_mass",
+        ),
+        (
+            "name = \"stars\"",
+            "name = \"stars\"\nlevel = 1",
+            "must be 2, the finest level, for the particles",
+            "level = 1",
+        ),
+        (
+            "[\"density\", \"pressure\", {",
+            "[\"particles_dust_mass\", \"pressure\", {",
+            "must not have particles",
+            "fields = [\"particles_dust_mass\", \"pressure\"",
+        ),
         (
             "fields = [\"density\", \"pressure\"]",
             "fields = [\"density\", \"density\"]",

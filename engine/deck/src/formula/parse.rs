@@ -424,7 +424,7 @@ impl<'a> Parser<'a> {
             let Some(variable) = variable else {
                 return error(format!(
                     "`{name}` is a random number of a cell, and this formula is not evaluated cell by cell; it is known in \
-                     [initial]"
+                     [initial] and in views"
                 ));
             };
             arguments.push(Tree::Variable(variable));

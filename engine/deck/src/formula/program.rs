@@ -154,11 +154,11 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("erf", "erf(a): error function"),
     (
         "random",
-        "random(seed): in [initial], a number between 0 and 1 for each cell, uniform",
+        "random(seed): in [initial] and views, a number between 0 and 1 for each cell, uniform",
     ),
     (
         "gaussian",
-        "gaussian(seed): in [initial], a normal deviate for each cell, mean 0, variance 1",
+        "gaussian(seed): in [initial] and views, a normal deviate for each cell, mean 0, variance 1",
     ),
 ];
 

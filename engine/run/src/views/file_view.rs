@@ -1,7 +1,7 @@
 //! Views whose entries are files, made of cells that the first rank receives.
 
 use super::Quantity;
-use super::quantity::Inputs;
+use super::inputs::Inputs;
 use crate::snapshot::headers;
 use nestar_engine_comm::{Message, Ranks, RanksError};
 use nestar_engine_data::level::geometry;
@@ -54,7 +54,7 @@ pub trait FileView: Send + Sync {
 /// Content of a file of a view.
 pub enum FileContent {
     /// A directory with a snapshot.
-    Snapshot(SnapshotData),
+    Snapshot(Box<SnapshotData>),
     /// A file.
     Bytes(Vec<u8>),
 }
@@ -229,7 +229,7 @@ impl FileReader {
         let domain = &sim.world.resource::<Topology>().domain;
         // regions need not have patches of all levels
         let some = |values: &LevelValues| !values[1].is_empty();
-        values.truncate(values.iter().take_while(|own| some(own)).count().max(1));
+        values.truncate(values.iter().rposition(some).map_or(1, |last| last + 1));
         let level = |(level, values): (usize, &LevelValues)| {
             let clock = sim.world.resource::<Levels>().clock(level);
             LevelPlan {

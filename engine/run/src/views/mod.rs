@@ -13,6 +13,7 @@ mod config;
 mod distribution;
 mod file_entries;
 mod file_view;
+mod inputs;
 mod line;
 mod plane;
 mod profile;
@@ -26,7 +27,7 @@ mod view_series;
 
 pub use config::{Axis, ViewConfig, ViewContext, ViewField, ViewPrecision, ViewRegion};
 pub use file_view::{FileContent, FileView, PatchRange};
-pub use quantity::{CompileFormula, Quantity, ViewQuantities, ViewQuantity};
+pub use quantity::{CompileFormula, DEPOSITS, Quantity, ViewDeposit, ViewQuantities, ViewQuantity};
 pub(crate) use view_series::Views;
 
 use bevy_ecs::prelude::*;
@@ -302,6 +303,7 @@ pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
         };
         let (config, view) = maker(sim, &path)?;
         require_new_name(&sim.deck, &path, &config.name, &prepared)?;
+        require_particles(sim, &path, &view)?;
         let source = match view {
             ViewOutput::Series(view) => ViewSource::Series(ViewReader::new(sim, view)?),
             ViewOutput::Files(view) => ViewSource::Files(FileReader::new(sim, view)?),
@@ -314,6 +316,38 @@ pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
     }
     sim.world.insert_resource(PreparedViews(prepared));
     Ok(())
+}
+
+/// Rejects quantities of particles where patches with finer ones inside are used, since particles are in the finest patches only.
+fn require_particles(sim: &Engine, path: &str, view: &ViewOutput) -> Result<(), DeckError> {
+    let (quantities, finest, is_series) = match view {
+        ViewOutput::Series(view) => (view.quantities(), view.finest(), true),
+        ViewOutput::Files(view) => (view.quantities(), view.finest(), false),
+    };
+    let Some(own) = quantities.iter().find(|own| own.has_particles()) else {
+        return Ok(());
+    };
+    let most = sim.settings.mesh.max_level;
+    let (key, why) = match is_series {
+        true if finest == most => return Ok(()),
+        true => (
+            "level",
+            format!(
+                "must be {most}, the finest level, for the particles of `{}`",
+                own.name
+            ),
+        ),
+        false => (
+            "fields",
+            format!(
+                "must not have particles, as `{}` does: give a slice or a projection of them",
+                own.name
+            ),
+        ),
+    };
+    let place = format!("{path}.{key}");
+    let at = if sim.deck.has(&place) { &place } else { path };
+    Err(sim.deck.error_at(at, format!("`{place}` {why}")))
 }
 
 /// What a view of a deck writes.

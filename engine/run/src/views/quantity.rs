@@ -2,10 +2,8 @@
 
 use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError, formula_units};
+use nestar_engine_data::Components;
 use nestar_engine_data::criteria::{CellQuantity, NamedQuantity};
-use nestar_engine_data::{Components, StoreRef, Stores};
-use nestar_engine_step::{Engine, Error};
-use nestar_kernels::CELLS;
 
 /// Compiles a text at a path of the deck to a quantity of these names.
 pub type CompileFormula =
@@ -31,8 +29,22 @@ pub struct ViewQuantity {
 pub struct ViewQuantities {
     /// The quantities.
     pub names: Vec<ViewQuantity>,
+    /// Sums over particles; their store is [`DEPOSITS`], their component the number in this list.
+    pub deposits: Vec<ViewDeposit>,
     /// Compiles formulas.
     pub compile: CompileFormula,
+}
+
+/// Name in place of a store of quantities that are sums over particles.
+pub const DEPOSITS: &str = "(particles)";
+
+/// A sum over the particles in each cell, per volume.
+#[derive(Clone, Debug)]
+pub struct ViewDeposit {
+    /// Group and name of the particle set, such as `particles/stars`.
+    pub path: String,
+    /// Column that is summed; `None` for the number of particles.
+    pub column: Option<String>,
 }
 
 /// Components of different stores have numbers that differ by this.
@@ -53,70 +65,12 @@ pub struct Quantity {
     pub inputs: Vec<(&'static str, usize)>,
 }
 
-/// The components from which quantities are computed.
-pub(super) struct Inputs {
-    /// Components, each once.
-    pub components: Vec<(StoreRef, usize)>,
-    /// Places of the inputs of each quantity among them.
-    places: Vec<Vec<usize>>,
-}
-
-impl Inputs {
-    /// Finds the components of some quantities.
-    ///
-    /// # Errors
-    /// A store is not registered.
-    pub fn new(sim: &Engine, quantities: &[Quantity]) -> Result<Self, Error> {
-        let stores = sim.world.resource::<Stores>().all();
-        let (mut components, mut all_places) = (Vec::new(), Vec::new());
-        for quantity in quantities {
-            let mut places = Vec::new();
-            for (name, component) in &quantity.inputs {
-                let store = stores.iter().find(|store| store.name == *name);
-                let missing = || Error::Setup(format!("no plugin registers the field `{name}`"));
-                let store = *store.ok_or_else(missing)?;
-                places.push(place_of(&mut components, store, *component));
-            }
-            all_places.push(places);
-        }
-        Ok(Self {
-            components,
-            places: all_places,
-        })
-    }
-
-    /// Reads the components in some rows of a level: `[component][row][512]`.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn read(&self, sim: &Engine, level: usize, rows: &[u32]) -> Result<Vec<Vec<f64>>, Error> {
-        let values = |(store, component): &(StoreRef, usize)| {
-            let values = store.of(&sim.world).save(level, *component, rows)?;
-            Ok(values.into_f64())
-        };
-        self.components.iter().map(values).collect()
-    }
-
-    /// Collects the inputs of quantity `n` in patch `number` of those that were read, `[input][512]`.
-    pub fn gather(&self, n: usize, read: &[Vec<f64>], number: usize, state: &mut Vec<f64>) {
-        state.clear();
-        for &place in &self.places[n] {
-            state.extend_from_slice(&read[place][number * CELLS..][..CELLS]);
-        }
-    }
-}
-
-/// Returns the place of a component, adding it if necessary.
-fn place_of(components: &mut Vec<(StoreRef, usize)>, store: StoreRef, component: usize) -> usize {
-    let mut known = components.iter();
-    let found = known.position(|(own, c)| own.name == store.name && *c == component);
-    found.unwrap_or_else(|| {
-        components.push((store, component));
-        components.len() - 1
-    })
-}
-
 impl Quantity {
+    /// Returns `true` if the quantity is computed from particles.
+    pub(super) fn has_particles(&self) -> bool {
+        self.inputs.iter().any(|(store, _)| *store == DEPOSITS)
+    }
+
     /// Returns the quantity as a function of the components of its store, if there is only one.
     pub(super) fn in_store(&self) -> CellQuantity {
         let mut number = self.number.clone();
@@ -159,7 +113,9 @@ impl ViewQuantities {
         let known = self.names.iter().find(|own| own.name == text.trim());
         let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         if known.is_none() && is_word && text.parse::<f64>().is_err() {
-            let names: Vec<&str> = self.names.iter().map(|own| &*own.name).collect();
+            // formulas cannot have names with blanks
+            let names = self.names.iter().map(|own| &*own.name);
+            let names: Vec<&str> = names.filter(|name| !name.contains(' ')).collect();
             return Err(deck.unknown_word_at(path, text, &names));
         }
         let stores = self.stores();

@@ -4,7 +4,7 @@
 //! precision. A device computes sums along an axis itself, in the precision of the run, if one store has all inputs; so does the
 //! host then. The bits do not depend on the number of ranks, threads and devices.
 
-use super::quantity::Inputs;
+use super::inputs::Inputs;
 use super::{Accumulator, PatchCells, Quantity, View};
 use nestar_engine_data::level::geometry;
 use nestar_engine_data::{ColumnSums, DerivedInputs, MeshContext, StoreRef, sum_columns};
@@ -56,9 +56,7 @@ impl ViewReader {
     pub fn new(sim: &Engine, view: Box<dyn View>) -> Result<Self, Error> {
         let inputs = Inputs::new(sim, view.quantities())?;
         let mut columns = None;
-        if let (Some(_), Some(&(store, _))) = (view.columns(), inputs.components.first())
-            && (inputs.components.iter()).all(|(own, _)| own.name == store.name)
-        {
+        if let (Some(_), Some(store)) = (view.columns(), inputs.store()) {
             let numbers = view.quantities().iter().map(Quantity::in_store).collect();
             let numbers = DerivedInputs::new(numbers);
             store.of(&sim.world).prepare_column_sums(&numbers);
@@ -118,7 +116,7 @@ impl ViewReader {
         size_of::<f64>()
             * match self.columns {
                 Some(_) => self.view.quantities().len() * COLUMNS,
-                None => self.inputs.components.len() * CELLS,
+                None => self.inputs.len() * CELLS,
             }
     }
 

@@ -72,6 +72,6 @@ impl FileView for SnapshotView {
     }
 
     fn content(&self, data: SnapshotData) -> Result<FileContent, String> {
-        Ok(FileContent::Snapshot(data))
+        Ok(FileContent::Snapshot(Box::new(data)))
     }
 }
