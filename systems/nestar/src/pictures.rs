@@ -90,7 +90,7 @@ struct PictureConfig {
     /// Field or formula by which a projection is weighted, or `volume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weight: Option<String>,
-    /// Logarithmic colours.
+    /// Logarithmic colours; linear ones where a field has no positive value.
     #[serde(default)]
     logarithmic: bool,
     /// Values of the first and the last colour, in the unit of the picture; default: the extremes of each picture.
@@ -338,7 +338,17 @@ impl FileView for Picture {
 
     fn content(&self, data: SnapshotData) -> Result<FileContent, String> {
         let snapshot = Snapshot::in_memory(data);
-        let drawn = nestar_plot::plot_panels(&snapshot, &self.panels, &self.custom);
+        let draw =
+            |panels: &[PlotOptions]| nestar_plot::plot_panels(&snapshot, panels, &self.custom);
+        let drawn = draw(&self.panels).or_else(|why| {
+            // a field without positive values, such as the speed of a gas at rest, must not end a run
+            let linear = |own: &PlotOptions| PlotOptions {
+                scale: Scale::Linear,
+                ..own.clone()
+            };
+            let panels: Vec<PlotOptions> = self.panels.iter().map(linear).collect();
+            draw(&panels).map_err(|_| why)
+        });
         drawn.map(FileContent::Bytes).map_err(|why| why.to_string())
     }
 }
