@@ -238,6 +238,7 @@ mod tests {
                 "spheres",
                 "particles",
                 "views",
+                "pictures",
                 "scenario",
                 "chemistry",
                 "diagnostics",

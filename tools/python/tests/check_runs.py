@@ -174,7 +174,7 @@ def views():
                 common | {"name": "shells", "kind": "profile", "centre": [0.4, 0.3, 3.3], "range": [0, 0.3], "bins": 7,
                           "fields": ["pressure"]},
                 common | {"name": "part", "kind": "snapshot", "region": {"left": [0, 0, 3.1], "right": [0.3, 0.3, 3.4]},
-                          "fields": ["density", "momentum_x", "temperature_k"]},
+                          "fields": ["density", "velocity_x", "temperature_k"]},
                 {"steps": 1, "name": "drawn", "kind": "picture", "fields": ["temperature_k"], "width": 300},
             ],
         }
