@@ -261,7 +261,8 @@ impl Drop for Signals {
 }
 
 /// Returns `true` if the program was started with SIGHUP ignored, as by `nohup`.
-fn hangups_are_ignored() -> bool {
+#[must_use]
+pub fn hangups_are_ignored() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

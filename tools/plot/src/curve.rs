@@ -20,7 +20,7 @@ pub(crate) const BINS: usize = 128;
 /// Colour of curves.
 const COLOUR: [u8; 3] = [31, 90, 180];
 /// Space above and below a curve, relative to its height.
-const SPACE: f64 = 0.05;
+pub(crate) const SPACE: f64 = 0.05;
 
 /// Values of a field by a coordinate.
 pub(crate) struct Curve {
@@ -351,7 +351,7 @@ fn heights(options: &PlotOptions, extent: &Extent) -> Result<[f64; 2]> {
 }
 
 /// Splits a curve, given by fractions of the axes, where it leaves the frame or has no value.
-fn clipped(places: impl Iterator<Item = [f64; 2]>) -> Vec<Vec<[f64; 2]>> {
+pub(crate) fn clipped(places: impl Iterator<Item = [f64; 2]>) -> Vec<Vec<[f64; 2]>> {
     let mut lines: Vec<Vec<[f64; 2]>> = vec![];
     let mut last: Option<[f64; 2]> = None;
     for place in places {

@@ -83,6 +83,19 @@ pub(crate) struct PlotField {
     gamma: f64,
 }
 
+/// A field that a snapshot offers for plots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldInfo {
+    /// Name, as in the options.
+    pub name: String,
+    /// Name for display.
+    pub label: String,
+    /// Unit in the notation of snapshots; `1` if dimensionless.
+    pub units: String,
+    /// `true` for the density of a particle species.
+    pub of_particles: bool,
+}
+
 /// Name of the weight that is 1 everywhere.
 pub(crate) const VOLUME: &str = "volume";
 /// Cells in which a field is computed, patch by patch, `[z][y][x]`.
@@ -196,6 +209,36 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField>
     found.fields
 }
 
+/// Returns the fields of the snapshot and those of `custom`, with fields derived from them.
+fn known_fields(snapshot: &Snapshot, custom: &[CustomField]) -> Vec<PlotField> {
+    let arrays = cell_arrays(snapshot);
+    let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
+    let custom = custom.iter();
+    fields.extend(custom.filter_map(|field| custom_field(field, &arrays)));
+    fields
+}
+
+/// Returns all fields that can be plotted: arrays, derived fields, those of `custom`, and densities of particles.
+///
+/// # Errors
+/// The snapshot is damaged.
+pub fn list_fields(snapshot: &Snapshot, custom: &[CustomField]) -> Result<Vec<FieldInfo>> {
+    let mut seen = BTreeSet::new();
+    let mut fields = known_fields(snapshot, custom);
+    // the first field of a name is used
+    fields.retain(|field| seen.insert(field.name.clone()));
+    for species in particles::species(snapshot) {
+        fields.push(PlotField::of_particles(snapshot, &species)?);
+    }
+    let info = |field: PlotField| FieldInfo {
+        label: field.label(),
+        of_particles: field.species().is_some(),
+        name: field.name,
+        units: field.units,
+    };
+    Ok(fields.into_iter().map(info).collect())
+}
+
 /// Returns a field of the caller, or `None` if one of its arrays is missing.
 fn custom_field(custom: &CustomField, arrays: &[(String, String)]) -> Option<PlotField> {
     let exists = |name: &String| arrays.iter().any(|(array, _)| array == name);
@@ -212,13 +255,7 @@ fn custom_field(custom: &CustomField, arrays: &[(String, String)]) -> Option<Plo
 impl PlotField {
     /// Returns the field `name` of the snapshot, or of the caller's fields, or the formula `name` of them.
     pub fn new(snapshot: &Snapshot, name: &str, custom: &[CustomField]) -> Result<Self> {
-        let arrays = cell_arrays(snapshot);
-        let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
-        fields.extend(
-            custom
-                .iter()
-                .filter_map(|field| custom_field(field, &arrays)),
-        );
+        let mut fields = known_fields(snapshot, custom);
         let species = particles::species(snapshot);
         if species.iter().any(|path| path == name) {
             return Self::of_particles(snapshot, name);

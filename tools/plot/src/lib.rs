@@ -24,6 +24,7 @@ mod raster;
 mod region;
 mod shapes;
 mod streamlines;
+mod table;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -32,11 +33,13 @@ mod view;
 
 pub use colour::COLOUR_MAPS;
 pub use error::{PlotError, Result};
-pub use field::{CustomField, FieldFunction};
+pub use field::{CustomField, FieldFunction, FieldInfo, list_fields};
 pub use frames::plot_frames;
 pub use options::{
     Axis, Centre, Contours, Format, PlotKind, PlotOptions, ProfileAxis, Scale, Zoom,
 };
+pub use table::{TableColumn, TableOptions, plot_table};
+pub use texts::readable;
 
 use field::PlotField;
 use frames::Figure;

@@ -80,7 +80,8 @@ pub(crate) fn point(point: [f64; 3], factor: f64) -> String {
 }
 
 /// Converts a unit such as `mass/length**3` or `g/cm3` for display, with exponents as `^{3}`; empty for pure numbers.
-pub(crate) fn readable(unit: &str) -> String {
+#[must_use]
+pub fn readable(unit: &str) -> String {
     if unit == "1" {
         return String::new();
     }

@@ -17,6 +17,7 @@ mod run;
 mod snapshot;
 mod sweep;
 mod verify;
+mod view;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use nestar::engine::Error;
@@ -108,6 +109,8 @@ enum Command {
     Replay(replay::ReplayArgs),
     /// Plot fields and particles of snapshots to PNG or SVG files
     Plot(Box<plot::PlotArgs>),
+    /// Show a run in the browser: pictures, curves, log; follows a run at work
+    View(view::ViewArgs),
     /// Write a snapshot for ParaView (VTKHDF), as a uniform grid (HDF5), or its particles (Gadget); needs the Python package
     Export(export::ExportArgs),
     /// Measure the speed of this machine in cell updates per second
@@ -282,6 +285,7 @@ fn execute(app: &App, command: Command) -> Result<u8, CommandError> {
         Command::Plan(arguments) => in_pool(|| plan::plan(app, &arguments)),
         Command::Replay(arguments) => in_pool(|| replay::replay(app, &arguments)),
         Command::Plot(arguments) => in_pool(|| plot::plot(app, &arguments)),
+        Command::View(arguments) => view::view(app, &arguments).map(|()| 0),
         Command::Export(arguments) => export::export(&arguments),
         Command::Bench(arguments) => ranks::each(arguments.ranks, |ranks, library| {
             bench::bench(app, &arguments, ranks, library).map(|()| 0)

@@ -265,7 +265,7 @@ impl PlotArgs {
     }
 
     /// Returns the options of the panels of a plot of a snapshot in these code units.
-    fn panels(&self, code: &CodeUnits, format: Format) -> Result<Vec<PlotOptions>, CommandError> {
+    pub(super) fn panels(&self, code: &CodeUnits, format: Format) -> Result<Vec<PlotOptions>, CommandError> {
         let (kind, view, colours) = (&self.kind, &self.view, &self.colours);
         let phase = kind.phase.as_deref().map(two_fields).transpose()?;
         let [field, across] = phase.unwrap_or_else(|| [self.field[0].clone(), String::new()]);
@@ -412,7 +412,7 @@ fn derived_here(app: &App, snapshot: &Snapshot) -> Result<Vec<CustomField>, Erro
 }
 
 /// Returns all fields that this program defines, and the reason if those of plugins are missing.
-fn own_fields(app: &App, snapshot: &Snapshot) -> (Vec<CustomField>, Option<Error>) {
+pub(super) fn own_fields(app: &App, snapshot: &Snapshot) -> (Vec<CustomField>, Option<Error>) {
     let (mut own, why) = match derived_here(app, snapshot) {
         Ok(own) => (own, None),
         Err(error) => (Vec::new(), Some(error)),
