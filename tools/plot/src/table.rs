@@ -198,7 +198,10 @@ mod tests {
             .find(|line| line.starts_with("<path"))
             .expect("a curve");
         // the value that is missing parts the curve
-        assert_eq!((path.matches('M').count(), path.matches('L').count()), (2, 2));
+        assert_eq!(
+            (path.matches('M').count(), path.matches('L').count()),
+            (2, 2)
+        );
         let both = svg([false, true], &[mass, energy]).expect("a plot");
         assert_eq!(both.matches("<path").count(), 4);
         assert!(both.contains(">energy [erg]<") && both.contains(">Value<"));
@@ -208,11 +211,17 @@ mod tests {
     #[test]
     fn a_plot_without_values_is_refused_in_words() {
         let none = column("mass", "", &[f64::NAN; 5]);
-        assert_eq!(svg([false; 2], &[none]).unwrap_err(), "mass has no value yet");
+        assert_eq!(
+            svg([false; 2], &[none]).unwrap_err(),
+            "mass has no value yet"
+        );
         let negative = column("drift", "", &[-1.0; 5]);
         let refused = svg([false, true], std::slice::from_ref(&negative)).unwrap_err();
         assert!(refused.contains("no value above 0"), "{refused}");
-        assert!(svg([false; 2], &[negative]).is_ok(), "a constant has a range");
+        assert!(
+            svg([false; 2], &[negative]).is_ok(),
+            "a constant has a range"
+        );
         assert!(svg([false; 2], &[]).unwrap_err().contains("no curve"));
     }
 }

@@ -1,4 +1,5 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
+mod browser;
 mod kernels;
 mod layers;
 mod python;

@@ -1,6 +1,6 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
 
-use crate::{Outcome, kernels, layers, python, ranks, words};
+use crate::{Outcome, browser, kernels, layers, python, ranks, words};
 use crate::{cargo, execute};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -49,7 +49,7 @@ pub fn check(root: &Path) -> Outcome {
     }
 }
 
-/// Prepares and runs the tests. Without a usable Python the tests that need it print why they were skipped.
+/// Prepares and runs the tests. Without a usable Python or browser the tests that need it print why they were skipped.
 pub fn test(root: &Path, arguments: &[String]) -> Outcome {
     if arguments.is_empty() && !has_compiler() {
         let why = "tests on the emulated device need a C++ compiler: install g++, or name one by NESTAR_CXX";
@@ -64,6 +64,10 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
     if let Err(why) = &interpreter {
         println!("note: tests that need Python are skipped: {why}");
     }
+    let browser = browser::prepare();
+    if let Err(why) = &browser {
+        println!("note: tests that need a browser are skipped: {why}");
+    }
     let mut outcome = match connected {
         Outcome::Skipped(why) => {
             println!("note: tests of ranks are skipped: {why}");
@@ -75,6 +79,9 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
         let mut command = cargo(root, &part);
         if let Ok(interpreter) = &interpreter {
             command.env(python::VARIABLE, interpreter);
+        }
+        if let Ok(browser) = &browser {
+            command.env(browser::VARIABLE, browser);
         }
         if let failed @ Outcome::Failed(_) = execute(command) {
             outcome = failed;

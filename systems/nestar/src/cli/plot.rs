@@ -265,7 +265,11 @@ impl PlotArgs {
     }
 
     /// Returns the options of the panels of a plot of a snapshot in these code units.
-    pub(super) fn panels(&self, code: &CodeUnits, format: Format) -> Result<Vec<PlotOptions>, CommandError> {
+    pub(super) fn panels(
+        &self,
+        code: &CodeUnits,
+        format: Format,
+    ) -> Result<Vec<PlotOptions>, CommandError> {
         let (kind, view, colours) = (&self.kind, &self.view, &self.colours);
         let phase = kind.phase.as_deref().map(two_fields).transpose()?;
         let [field, across] = phase.unwrap_or_else(|| [self.field[0].clone(), String::new()]);

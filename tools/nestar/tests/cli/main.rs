@@ -14,6 +14,7 @@ mod replay;
 mod runs;
 mod scaling;
 mod units;
+mod view;
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

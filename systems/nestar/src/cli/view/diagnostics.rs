@@ -91,8 +91,7 @@ impl Diagnostics {
     fn add(&mut self, bytes: &[u8]) {
         self.read += bytes.len() as u64;
         self.trace.extend_from_slice(bytes);
-        self.trace
-            .drain(..self.trace.len().saturating_sub(TRACE));
+        self.trace.drain(..self.trace.len().saturating_sub(TRACE));
         self.begun.extend_from_slice(bytes);
         let Some(end) = self.begun.iter().rposition(|byte| *byte == b'\n') else {
             return;

@@ -42,7 +42,8 @@ pub struct ViewArgs {
 /// Serves the page until a signal arrives.
 pub fn view(app: &App, arguments: &ViewArgs) -> Result<(), CommandError> {
     require_run(&arguments.run)?;
-    let fault = |what: &str, error: io::Error| CommandError::new(FAILED, format!("{what}: {error}"));
+    let fault =
+        |what: &str, error: io::Error| CommandError::new(FAILED, format!("{what}: {error}"));
     let token = guard::random_token().map_err(|e| fault("no random numbers for the token", e))?;
     let wanted = arguments.port.unwrap_or(0);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, wanted));
@@ -50,7 +51,10 @@ pub fn view(app: &App, arguments: &ViewArgs) -> Result<(), CommandError> {
         let why = format!("--port {wanted}: cannot listen on 127.0.0.1: {error}");
         CommandError::new(FAILED, why)
     })?;
-    let port = listener.local_addr().map_err(|e| fault("no port", e))?.port();
+    let port = listener
+        .local_addr()
+        .map_err(|e| fault("no port", e))?
+        .port();
     let address = format!("http://127.0.0.1:{port}/{token}/");
     let mut signals = signals().map_err(|e| fault("cannot install signal handlers", e))?;
     let pool = assemble::thread_pool(0)?;
@@ -140,7 +144,9 @@ fn open(address: &str) -> Option<PathBuf> {
                 .spawn()
         });
     if let Err(error) = started {
-        print_message(&format!("cannot open a browser ({error}): open the address above"));
+        print_message(&format!(
+            "cannot open a browser ({error}): open the address above"
+        ));
     }
     Some(file)
 }

@@ -23,9 +23,27 @@ const MOST_AT_ONCE: usize = 2;
 const LARGEST_WIDTH: u32 = 4096;
 /// Options of `nestar plot` that the page may use; they take a value.
 const VALUES: [&str; 21] = [
-    "field", "slice", "profile", "phase", "weight", "bins", "axis", "normal", "centre", "zoom",
-    "min-value", "max-value", "colour-map", "contours", "arrows", "streamlines", "particles",
-    "depth", "dot", "units", "level",
+    "field",
+    "slice",
+    "profile",
+    "phase",
+    "weight",
+    "bins",
+    "axis",
+    "normal",
+    "centre",
+    "zoom",
+    "min-value",
+    "max-value",
+    "colour-map",
+    "contours",
+    "arrows",
+    "streamlines",
+    "particles",
+    "depth",
+    "dot",
+    "units",
+    "level",
 ];
 /// Options of `nestar plot` that the page may use, without a value.
 const FLAGS: [&str; 6] = ["projection", "max", "log", "log-x", "log-y", "outlines"];
@@ -174,12 +192,16 @@ impl<'a> Pictures<'a> {
         };
         let missing = || match wanted {
             None => Failure::new(404, "the run has no complete snapshot yet"),
-            Some(wanted) => Failure::new(404, &format!("the run has no snapshot {wanted} (any more)")),
+            Some(wanted) => {
+                Failure::new(404, &format!("the run has no snapshot {wanted} (any more)"))
+            }
         };
         let path = path.ok_or_else(missing)?;
         let number = number(path).ok_or_else(missing)?;
         let file = path.join("zarr.json").metadata();
-        let identity = file.map_or((0, 0, 0), |file| (file.ino(), file.mtime(), file.mtime_nsec()));
+        let identity = file.map_or((0, 0, 0), |file| {
+            (file.ino(), file.mtime(), file.mtime_nsec())
+        });
         let mut opened = locked(&self.opened);
         let known = |one: &Opened| (one.number, one.identity) == (number, identity);
         if let Some(place) = opened.iter().position(known) {
@@ -272,7 +294,10 @@ impl<'a> Pictures<'a> {
         format: Format,
     ) -> Result<Arc<[u8]>, Failure> {
         let arguments = arguments(query)?;
-        let key = format!("{} {:?} {format:?} {arguments:?}", opened.number, opened.identity);
+        let key = format!(
+            "{} {:?} {format:?} {arguments:?}",
+            opened.number, opened.identity
+        );
         if let Some(bytes) = self.known(&key) {
             return Ok(bytes);
         }
@@ -327,12 +352,19 @@ fn arguments(query: &[(String, String)]) -> Result<Vec<String>, Failure> {
         match key {
             "n" => {}
             "width" => {
-                let width: u32 = value.parse().map_err(|_| Failure::new(400, "width must be a number"))?;
+                let width: u32 = value
+                    .parse()
+                    .map_err(|_| Failure::new(400, "width must be a number"))?;
                 arguments.push(format!("--width={}", width.clamp(300, LARGEST_WIDTH)));
             }
             _ if FLAGS.contains(&key) => arguments.push(format!("--{key}")),
             _ if VALUES.contains(&key) => arguments.push(format!("--{key}={value}")),
-            _ => return Err(Failure::new(400, &format!("{key}: pictures have no such option"))),
+            _ => {
+                return Err(Failure::new(
+                    400,
+                    &format!("{key}: pictures have no such option"),
+                ));
+            }
         }
     }
     Ok(arguments)
@@ -361,22 +393,42 @@ mod tests {
 
     fn query(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         let pairs = pairs.iter();
-        pairs.map(|(key, value)| ((*key).into(), (*value).into())).collect()
+        pairs
+            .map(|(key, value)| ((*key).into(), (*value).into()))
+            .collect()
     }
 
     #[test]
     fn options_are_those_of_plots_without_files() {
-        let wide = query(&[("n", "3"), ("field", "--output=x"), ("log", "1"), ("width", "99999")]);
+        let wide = query(&[
+            ("n", "3"),
+            ("field", "--output=x"),
+            ("log", "1"),
+            ("width", "99999"),
+        ]);
         let found = arguments(&wide).expect("arguments");
         let width = format!("--width={LARGEST_WIDTH}");
         assert_eq!(found, ["--field=--output=x", "--log", &width]);
         assert!(parsed(found, Path::new("x")).is_ok());
-        for key in ["output", "frames", "title", "help", "snapshot", "-o", "field=1 --output", ""] {
+        for key in [
+            "output",
+            "frames",
+            "title",
+            "help",
+            "snapshot",
+            "-o",
+            "field=1 --output",
+            "",
+        ] {
             assert!(arguments(&query(&[(key, "x")])).is_err(), "{key}");
         }
         let wrong = arguments(&query(&[("axis", "w")])).expect("arguments");
         let refused = parsed(wrong, Path::new("x")).err().expect("an error");
-        assert!(refused.why.contains("must be x, y or z") && !refused.why.contains("--"), "{}", refused.why);
+        assert!(
+            refused.why.contains("must be x, y or z") && !refused.why.contains("--"),
+            "{}",
+            refused.why
+        );
     }
 
     #[test]

@@ -95,7 +95,9 @@ fn accept<'scope, 'env>(
             }
             connections.open().remove(&number);
         };
-        let started = Builder::new().name("request".into()).spawn_scoped(scope, work);
+        let started = Builder::new()
+            .name("request".into())
+            .spawn_scoped(scope, work);
         if started.is_err() {
             connections.open().remove(&number);
         }

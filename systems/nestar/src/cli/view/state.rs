@@ -30,7 +30,9 @@ impl Log {
         let fault = |error| format!("cannot read run.log: {error}");
         let mut file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(Self::default());
+            }
             Err(error) => return Err(fault(error)),
         };
         let size = file.metadata().map_err(fault)?.len();
@@ -115,10 +117,9 @@ pub fn state(directory: &Path, log: &Log) -> Value {
     }
     match age {
         None => state("empty", "the directory has no files of a run yet".into()),
-        Some(age) if age < RECENT => state(
-            "running",
-            format!("last written {} s ago", age.as_secs()),
-        ),
+        Some(age) if age < RECENT => {
+            state("running", format!("last written {} s ago", age.as_secs()))
+        }
         Some(age) => state(
             "stopped",
             format!(
@@ -154,7 +155,10 @@ mod tests {
         assert_eq!(word("done: step 3"), "running");
         drop(lock);
         assert_eq!(word("step 3\ndone: step 3, time 1"), "finished");
-        assert_eq!(word("interrupted at step 4; continue with\n  nestar run"), "interrupted");
+        assert_eq!(
+            word("interrupted at step 4; continue with\n  nestar run"),
+            "interrupted"
+        );
         assert_eq!(word("error: no memory"), "failed");
         std::fs::write(directory.join("run.log"), "step 1\n").expect("a log");
         assert_eq!(word("step 1"), "running");
