@@ -38,6 +38,7 @@ pub use frames::plot_frames;
 pub use options::{
     Axis, Centre, Contours, Format, PlotKind, PlotOptions, ProfileAxis, Scale, Zoom,
 };
+pub use picture::{PictureFrame, picture_frame};
 pub use table::{TableColumn, TableOptions, plot_table};
 pub use texts::readable;
 

@@ -28,6 +28,48 @@ pub(crate) struct Picture {
     species: Vec<(usize, String)>,
 }
 
+/// Place of a picture in its figure, and the part of the domain that it shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PictureFrame {
+    /// Left and upper edge, width and height in pixels.
+    pub pixels: [i64; 4],
+    /// Axes to the right and upwards: 0 for x, 1 for y, 2 for z.
+    pub axes: [usize; 2],
+    /// Lower edges along these axes (code length).
+    pub low: [f64; 2],
+    /// Upper edges.
+    pub high: [f64; 2],
+    /// Coordinate of a slice along the line of sight.
+    pub at: Option<f64>,
+}
+
+/// Returns the frame of a figure with one picture along an axis; `None` for other plots.
+///
+/// # Errors
+/// Returns the errors of [`crate::plot`].
+pub fn picture_frame(
+    snapshot: &Snapshot,
+    options: &PlotOptions,
+    custom: &[CustomField],
+) -> Result<Option<PictureFrame>> {
+    if !options.kind.is_picture() || options.normal.is_some() {
+        return Ok(None);
+    }
+    let layout = FigureLayout::new(options.width_px as usize)?;
+    let field = PlotField::new(snapshot, &options.field, custom)?;
+    let centre = centre(snapshot, &field, options)?;
+    let width = layout.inner_width(options.width_px as usize);
+    let view = PlotView::new(snapshot, options, centre, width)?;
+    let [columns, rows] = view.pixels.map(|n| n as i64);
+    Ok(Some(PictureFrame {
+        pixels: [layout.left, layout.top, columns, rows],
+        axes: view.plane,
+        low: view.left,
+        high: view.right,
+        at: view.at,
+    }))
+}
+
 /// Refuses options that a picture does not have.
 fn check(options: &PlotOptions) -> Result<()> {
     let fail = |text: &str| Err(PlotError::Option(text.to_string()));

@@ -107,12 +107,21 @@ struct OwnFields {
     why: Option<String>,
 }
 
+/// A picture that was drawn.
+#[derive(Clone)]
+pub struct Drawn {
+    /// Bytes of the file.
+    pub bytes: Arc<[u8]>,
+    /// Where a picture along an axis lies in the file, as JSON.
+    pub frame: Option<String>,
+}
+
 /// Pictures of a run.
 pub struct Pictures<'a> {
     app: &'a App,
     directory: PathBuf,
     opened: Mutex<VecDeque<Opened>>,
-    drawn: Mutex<VecDeque<(String, Arc<[u8]>)>>,
+    drawn: Mutex<VecDeque<(String, Drawn)>>,
     own: Mutex<Option<OwnFields>>,
     turns: Turns,
 }
@@ -292,40 +301,54 @@ impl<'a> Pictures<'a> {
         opened: &Opened,
         query: &[(String, String)],
         format: Format,
-    ) -> Result<Arc<[u8]>, Failure> {
+    ) -> Result<Drawn, Failure> {
         let arguments = arguments(query)?;
         let key = format!(
             "{} {:?} {format:?} {arguments:?}",
             opened.number, opened.identity
         );
-        if let Some(bytes) = self.known(&key) {
-            return Ok(bytes);
+        if let Some(drawn) = self.known(&key) {
+            return Ok(drawn);
         }
         let snapshot = &opened.snapshot;
         let parsed = parsed(arguments, snapshot.path())?;
         let panels = parsed.panels(&nestar_plot::code_units(snapshot), format)?;
         let (own, why) = self.own_fields(snapshot);
+        let draw = || -> Result<Drawn, PlotError> {
+            let frame = match &panels[..] {
+                [panel] => nestar_plot::picture_frame(snapshot, panel, &own)?,
+                _ => None,
+            };
+            Ok(Drawn {
+                bytes: nestar_plot::plot_panels(snapshot, &panels, &own)?.into(),
+                frame: frame.map(|frame| {
+                    let (low, high) = (frame.low, frame.high);
+                    json!({ "pixels": frame.pixels, "axes": frame.axes, "low": low, "high": high, "at": frame.at })
+                        .to_string()
+                }),
+            })
+        };
         let drawn = self
             .turns
-            .wait(|| nestar_plot::plot_panels(snapshot, &panels, &own));
-        let bytes: Arc<[u8]> = drawn.map_err(|error| explained(error, why))?.into();
+            .wait(draw)
+            .map_err(|error| explained(error, why))?;
         let mut kept = locked(&self.drawn);
-        kept.push_back((key, bytes.clone()));
-        let mut all: usize = kept.iter().map(|(_, bytes)| bytes.len()).sum();
+        kept.push_back((key, drawn.clone()));
+        let mut all: usize = kept.iter().map(|(_, one)| one.bytes.len()).sum();
         while all > MOST_BYTES {
-            all -= kept.pop_front().map_or(all, |(_, bytes)| bytes.len());
+            all -= kept.pop_front().map_or(all, |(_, one)| one.bytes.len());
         }
-        Ok(bytes)
+        Ok(drawn)
     }
 
     /// Returns a picture that was drawn before.
-    fn known(&self, key: &str) -> Option<Arc<[u8]>> {
+    fn known(&self, key: &str) -> Option<Drawn> {
         let mut kept = locked(&self.drawn);
         let place = kept.iter().position(|(other, _)| other == key)?;
         let found = kept.remove(place)?;
-        let bytes = found.1.clone();
+        let drawn = found.1.clone();
         kept.push_back(found);
-        Some(bytes)
+        Some(drawn)
     }
 }
 

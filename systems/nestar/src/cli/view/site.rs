@@ -201,11 +201,14 @@ impl<'a> Site<'a> {
 
     fn picture(&self, query: &Query, format: Format) -> Result<Response, Failure> {
         let opened = self.opened(query)?;
-        let bytes = self
+        let drawn = self
             .pool
             .install(|| self.pictures.draw(&opened, query, format))?;
-        Ok(Response::new(media_type(format), bytes.to_vec())
-            .with("Nestar-Snapshot", opened.number.to_string()))
+        let response = Response::new(media_type(format), drawn.bytes.to_vec());
+        Ok(match drawn.frame {
+            Some(frame) => response.with("Nestar-Frame", frame),
+            None => response,
+        })
     }
 
     /// Draws columns of the diagnostics: `x`, and `y` once or several times.
