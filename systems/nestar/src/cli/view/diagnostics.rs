@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rows that are kept; of a longer table, every second, fourth, ... row.
 const MOST_ROWS: usize = 16384;
@@ -154,6 +154,8 @@ impl Diagnostics {
 /// Units of the columns of a run.
 pub struct ColumnUnits {
     code: CodeUnits,
+    /// Units of the columns that the run has written, in the notation of snapshots.
+    written: BTreeMap<String, String>,
     /// Units of the arrays of a snapshot.
     arrays: BTreeMap<String, String>,
     /// End of the run, which decides about the unit of time.
@@ -161,8 +163,8 @@ pub struct ColumnUnits {
 }
 
 impl ColumnUnits {
-    /// Returns the units of the run of this snapshot, if it has one.
-    pub fn new(snapshot: Option<&Snapshot>, code: CodeUnits, end: f64) -> Self {
+    /// Returns the units of a run: those that it has written, and those that follow from its snapshot.
+    pub fn new(directory: &Path, snapshot: Option<&Snapshot>, code: CodeUnits, end: f64) -> Self {
         let mut arrays = BTreeMap::new();
         if let Some(snapshot) = snapshot {
             for level in snapshot.levels() {
@@ -171,11 +173,20 @@ impl ColumnUnits {
                 }
             }
         }
-        Self { code, arrays, end }
+        let written = std::fs::read_to_string(directory.join("diagnostics.units.csv"));
+        Self {
+            code,
+            written: written.map_or_else(|_| BTreeMap::new(), |text| written_units(&text)),
+            arrays,
+            end,
+        }
     }
 
     /// Returns the unit of a column in the notation of snapshots, if it is known.
     fn of(&self, name: &str) -> Option<String> {
+        if let Some(units) = self.written.get(name) {
+            return (!units.is_empty()).then(|| units.clone());
+        }
         let total = ["total_", "drift_"]
             .iter()
             .find_map(|head| name.strip_prefix(head));
@@ -219,7 +230,7 @@ impl ColumnUnits {
                 let shown = self.code.shown(&units, UnitSystem::default(), typical);
                 values.iter_mut().for_each(|value| *value *= shown.factor);
                 match &*shown.name {
-                    "time" | "length" | "mass" => String::new(),
+                    "time" | "length" | "mass" | "1" => String::new(),
                     name => name.to_string(),
                 }
             }
@@ -230,6 +241,20 @@ impl ColumnUnits {
             values,
         }
     }
+}
+
+/// Reads the file `diagnostics.units.csv`: the columns `column` and `code_units`.
+fn written_units(text: &str) -> BTreeMap<String, String> {
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().unwrap_or_default();
+    let place = |name: &str| header.iter().position(|other| *other == name);
+    let (Some(column), Some(units)) = (place("column"), place("code_units")) else {
+        return BTreeMap::new();
+    };
+    let pairs = lines.filter_map(|line| Some((*line.get(column)?, *line.get(units)?)));
+    pairs
+        .map(|(name, units)| (name.to_string(), units.to_string()))
+        .collect()
 }
 
 /// Returns the unit of an integral over a volume.
@@ -253,7 +278,7 @@ pub fn readable_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Diagnostics, MOST_ROWS};
+    use super::{Diagnostics, MOST_ROWS, written_units};
     use std::path::PathBuf;
 
     #[test]
@@ -279,6 +304,14 @@ mod tests {
         std::fs::remove_file(&path).expect("the file");
         table.update().expect("no file");
         assert_eq!(table.rows, 0);
+    }
+
+    #[test]
+    fn units_are_those_that_the_run_has_written() {
+        let units =
+            written_units("column,units,factor,code_units\ntime,Myr,9e2,time\nimbalance,,,\n");
+        assert_eq!((&*units["time"], &*units["imbalance"]), ("time", ""));
+        assert!(written_units("a,b\n1,2").is_empty() && written_units("").is_empty());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod pictures;
 mod server;
 mod site;
 mod state;
+mod views;
 
 use super::{CommandError, FAILED, INVALID_INPUT, print};
 use clap::Args;

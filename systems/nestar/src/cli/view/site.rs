@@ -5,6 +5,7 @@ use super::guard::{admitted, random_token};
 use super::http::{Request, Response, query};
 use super::pictures::{Failure, Pictures};
 use super::state::{Log, state};
+use super::views;
 use nestar::App;
 use nestar_deck::{CodeUnits, Deck, OpenTable, UnitSystem};
 use nestar_plot::{COLOUR_MAPS, Format, TableColumn, TableOptions, plot_table};
@@ -84,6 +85,7 @@ impl<'a> Site<'a> {
             "snapshot.json" => self.snapshot(&query),
             "picture.png" => self.picture(&query, Format::Png),
             "picture.svg" => self.picture(&query, Format::Svg),
+            "view.png" => self.view_picture(&query),
             "curves.png" => self.curves(&query, Format::Png),
             "curves.svg" => self.curves(&query, Format::Svg),
             _ => Err(Failure::new(404, "there is no such document")),
@@ -147,6 +149,7 @@ impl<'a> Site<'a> {
             "snapshots_error": snapshots_error,
             "diagnostics": self.table_status(&deck),
             "log": { "size": log.size, "lines": (!is_known).then_some(log.lines), "error": log_error },
+            "views": views::list(&self.directory),
             "colour_maps": COLOUR_MAPS,
             "now": now.map_or(0.0, |now| now.as_secs_f64()),
         })
@@ -211,6 +214,15 @@ impl<'a> Site<'a> {
         })
     }
 
+    /// Returns a picture that the run has drawn: entry `n` of the view `name`.
+    fn view_picture(&self, query: &Query) -> Result<Response, Failure> {
+        let name = value(query, "name").unwrap_or_default();
+        let number = value(query, "n").and_then(|number| number.parse().ok());
+        let number =
+            number.ok_or_else(|| Failure::new(400, "n must be the number of a picture"))?;
+        views::picture(&self.directory, name, number).map(|bytes| Response::new("image/png", bytes))
+    }
+
     /// Draws columns of the diagnostics: `x`, and `y` once or several times.
     fn curves(&self, query: &Query, format: Format) -> Result<Response, Failure> {
         let mut ys: Vec<&str> = query
@@ -227,7 +239,12 @@ impl<'a> Site<'a> {
         // without a snapshot, totals have no units
         let opened = self.pictures.open(None).ok();
         let snapshot = opened.as_ref().map(|opened| &*opened.snapshot);
-        let units = ColumnUnits::new(snapshot, deck.units, deck.end.unwrap_or(1.0));
+        let units = ColumnUnits::new(
+            &self.directory,
+            snapshot,
+            deck.units,
+            deck.end.unwrap_or(1.0),
+        );
         let x = value(query, "x").unwrap_or("time");
         let (x, ys) = self.columns(&units, x, &ys)?;
         let options = TableOptions {

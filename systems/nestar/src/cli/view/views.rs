@@ -1,0 +1,90 @@
+//! Pictures that a run has drawn itself, as views: `views/NAME/NNNNNN.png`.
+
+use super::pictures::Failure;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Returns the names of the files of a directory; none if it cannot be read.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory);
+    let entries = entries.into_iter().flatten().filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// Returns the number of a picture by the name of its file.
+fn number(name: &str) -> Option<u32> {
+    let number = name.strip_suffix(".png")?;
+    let is_plain = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| number.parse().ok()).flatten()
+}
+
+/// Returns the views that have pictures, with the numbers of those.
+pub fn list(directory: &Path) -> Value {
+    let views = directory.join("views");
+    let list = names(&views).into_iter().filter_map(|name| {
+        let files = names(&views.join(&name));
+        let numbers: Vec<u32> = files.iter().filter_map(|file| number(file)).collect();
+        (!numbers.is_empty()).then(|| json!({ "name": name, "numbers": numbers }))
+    });
+    list.collect()
+}
+
+/// Reads a picture of a view.
+///
+/// # Errors
+/// There is no such picture, or it cannot be read.
+pub fn picture(directory: &Path, view: &str, wanted: u32) -> Result<Vec<u8>, Failure> {
+    let views = directory.join("views");
+    let missing = || Failure::new(404, "the run has no such picture (any more)");
+    // only names that are there become paths
+    let view = names(&views).into_iter().find(|name| name == view);
+    let folder = views.join(view.ok_or_else(missing)?);
+    let files = names(&folder).into_iter();
+    let file = files.into_iter().find(|file| number(file) == Some(wanted));
+    let path = folder.join(file.ok_or_else(missing)?);
+    std::fs::read(&path)
+        .map_err(|error| Failure::new(500, &format!("cannot read a picture: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{list, picture};
+
+    #[test]
+    fn pictures_of_views_are_found_by_their_names_only() {
+        let name = format!("nestar-view-views-{}", std::process::id());
+        let run = std::env::temp_dir().join(name);
+        assert_eq!(list(&run), serde_json::json!([]));
+        std::fs::create_dir_all(run.join("views/movie")).expect("a directory");
+        std::fs::create_dir_all(run.join("views/line.zarr")).expect("a directory");
+        for file in [
+            "views/movie/000004.png",
+            "views/movie/entries.csv",
+            "000004.png",
+        ] {
+            std::fs::write(run.join(file), file).expect("a file");
+        }
+        assert_eq!(
+            list(&run),
+            serde_json::json!([{ "name": "movie", "numbers": [4] }])
+        );
+        let found = |view: &str, number: u32| picture(&run, view, number);
+        assert!(found("movie", 4).is_ok_and(|bytes| bytes.starts_with(b"views/movie")));
+        for (view, number) in [
+            ("movie", 5),
+            ("..", 4),
+            ("", 4),
+            ("movie/..", 4),
+            ("../views/movie", 4),
+        ] {
+            assert!(
+                found(view, number).is_err_and(|failure| failure.status == 404),
+                "{view}"
+            );
+        }
+        std::fs::remove_dir_all(&run).expect("the directory");
+    }
+}
