@@ -116,9 +116,12 @@ pub struct Drawn {
     pub frame: Option<String>,
 }
 
-/// Pictures of a run.
+/// Pictures of a run. The threads of the pool never wait for a lock or a turn: a thread that has one may take up the work of another
+/// request while it waits for its own parts.
 pub struct Pictures<'a> {
     app: &'a App,
+    /// Threads that compute.
+    pub pool: rayon::ThreadPool,
     directory: PathBuf,
     opened: Mutex<VecDeque<Opened>>,
     drawn: Mutex<VecDeque<(String, Drawn)>>,
@@ -169,9 +172,10 @@ fn number(path: &Path) -> Option<u32> {
 
 impl<'a> Pictures<'a> {
     /// Creates the pictures of a run.
-    pub fn new(app: &'a App, directory: PathBuf) -> Self {
+    pub fn new(app: &'a App, directory: PathBuf, pool: rayon::ThreadPool) -> Self {
         Self {
             app,
+            pool,
             directory,
             opened: Mutex::default(),
             drawn: Mutex::default(),
@@ -237,7 +241,7 @@ impl<'a> Pictures<'a> {
         let deck = &snapshot.attributes().config;
         let mut own = locked(&self.own);
         if own.as_ref().is_none_or(|own| own.deck != *deck) {
-            let (fields, why) = own_fields(self.app, snapshot);
+            let (fields, why) = self.pool.install(|| own_fields(self.app, snapshot));
             *own = Some(OwnFields {
                 deck: deck.clone(),
                 fields: Arc::new(fields),
@@ -258,7 +262,9 @@ impl<'a> Pictures<'a> {
         let attributes = snapshot.attributes();
         let (own, why) = self.own_fields(snapshot);
         let code = nestar_plot::code_units(snapshot);
-        let fields = nestar_plot::list_fields(snapshot, &own)?;
+        let fields = self
+            .pool
+            .install(|| nestar_plot::list_fields(snapshot, &own))?;
         let fields = fields.iter().map(|field| {
             let shown = code.shown(&field.units, UnitSystem::default(), 0.0);
             json!({
@@ -330,7 +336,7 @@ impl<'a> Pictures<'a> {
         };
         let drawn = self
             .turns
-            .wait(draw)
+            .wait(|| self.pool.install(draw))
             .map_err(|error| explained(error, why))?;
         let mut kept = locked(&self.drawn);
         kept.push_back((key, drawn.clone()));

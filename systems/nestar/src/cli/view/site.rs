@@ -25,7 +25,6 @@ const MOST_CURVES: usize = 16;
 pub struct Site<'a> {
     directory: PathBuf,
     token: String,
-    pool: rayon::ThreadPool,
     pictures: Pictures<'a>,
     diagnostics: Mutex<Diagnostics>,
     program: String,
@@ -55,8 +54,7 @@ impl<'a> Site<'a> {
     pub fn new(app: &'a App, directory: PathBuf, token: String, pool: rayon::ThreadPool) -> Self {
         Self {
             token,
-            pool,
-            pictures: Pictures::new(app, directory.clone()),
+            pictures: Pictures::new(app, directory.clone(), pool),
             diagnostics: Mutex::new(Diagnostics::new(directory.join("diagnostics.csv"))),
             program: app.signature(),
             directory,
@@ -190,9 +188,8 @@ impl<'a> Site<'a> {
 
     fn snapshot(&self, query: &Query) -> Result<Response, Failure> {
         let opened = self.opened(query)?;
-        self.pool
-            .install(|| self.pictures.description(&opened))
-            .map(|value| Response::json(&value))
+        let value = self.pictures.description(&opened)?;
+        Ok(Response::json(&value))
     }
 
     /// Opens the snapshot of the key `n`, or the latest one.
@@ -204,9 +201,7 @@ impl<'a> Site<'a> {
 
     fn picture(&self, query: &Query, format: Format) -> Result<Response, Failure> {
         let opened = self.opened(query)?;
-        let drawn = self
-            .pool
-            .install(|| self.pictures.draw(&opened, query, format))?;
+        let drawn = self.pictures.draw(&opened, query, format)?;
         let response = Response::new(media_type(format), drawn.bytes.to_vec());
         Ok(match drawn.frame {
             Some(frame) => response.with("Nestar-Frame", frame),
@@ -255,7 +250,8 @@ impl<'a> Site<'a> {
             remark: String::new(),
             format,
         };
-        let drawn = self.pool.install(|| plot_table(&x, &ys, &options));
+        let pool = &self.pictures.pool;
+        let drawn = pool.install(|| plot_table(&x, &ys, &options));
         let bytes = drawn.map_err(|error| Failure::new(400, &error.to_string()))?;
         Ok(Response::new(media_type(format), bytes))
     }
