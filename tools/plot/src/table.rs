@@ -21,6 +21,9 @@ const COLOURS: [Rgb; 8] = [
     [110, 110, 110],
 ];
 
+/// Relative differences that are drawn as a straight line.
+const ROUNDING: f64 = 1e-11;
+
 /// A column of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableColumn {
@@ -122,13 +125,12 @@ fn range(extent: &Extent, scale: Scale, label: &str, space: f64) -> Result<[f64;
         };
         return Err(PlotError::Option(format!("{label} {why}")));
     };
-    if found[0] == found[1] {
-        let room = if found[0] == 0.0 {
-            1.0
-        } else {
-            0.1 * found[0].abs()
-        };
-        return Ok([found[0] - room, found[0] + room]);
+    let largest = found[0].abs().max(found[1].abs());
+    // differences by rounding are none
+    if found[1] - found[0] <= ROUNDING * largest {
+        let middle = 0.5 * (found[0] + found[1]);
+        let room = if largest == 0.0 { 1.0 } else { 0.1 * largest };
+        return Ok([middle - room, middle + room]);
     }
     let range = [-space, 1.0 + space].map(|fraction| scale.value(found, fraction));
     check_range(range[0], range[1], scale)?;
@@ -222,6 +224,9 @@ mod tests {
             svg([false; 2], &[negative]).is_ok(),
             "a constant has a range"
         );
+        let rounded = [1.0, 1.0 + 1e-15, 1.0 - 1e-15, 1.0, 1.0];
+        let flat = svg([false; 2], &[column("mass", "", &rounded)]).expect("a plot");
+        assert!(flat.contains(">1.00<") || flat.contains(">1.0<"), "{flat}");
         assert!(svg([false; 2], &[]).unwrap_err().contains("no curve"));
     }
 }

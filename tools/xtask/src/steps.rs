@@ -55,6 +55,8 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
         let why = "tests on the emulated device need a C++ compiler: install g++, or name one by NESTAR_CXX";
         return Outcome::Failed(why.into());
     }
+    // it is loaded while others compile
+    let browser = std::thread::spawn(browser::prepare);
     // first, so that the closing lines are those of all other tests
     let connected = match arguments {
         [] => ranks::test(root, &[]),
@@ -64,7 +66,9 @@ pub fn test(root: &Path, arguments: &[String]) -> Outcome {
     if let Err(why) = &interpreter {
         println!("note: tests that need Python are skipped: {why}");
     }
-    let browser = browser::prepare();
+    let browser = browser
+        .join()
+        .unwrap_or_else(|_| Err("it cannot be prepared".into()));
     if let Err(why) = &browser {
         println!("note: tests that need a browser are skipped: {why}");
     }

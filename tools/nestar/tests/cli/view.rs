@@ -452,7 +452,7 @@ fn in_browser(place: &Place, page: &Page, browser: &Browser) {
     });
     let alt = browser.text("document.querySelector('#picture img').alt");
     assert_eq!(alt, "projection of density");
-    browser.text("(() => { for (const button of [...document.querySelectorAll('#columns button')].slice(1, 3)) button.click(); return ''; })()");
+    browser.text("(() => { for (const button of [...document.querySelectorAll('#columns button[aria-pressed=false]')].slice(1, 3)) button.click(); return ''; })()");
     let both = "document.querySelector('#curves img').alt";
     wait(LONG, "the curves", || {
         browser.text(both).contains(", ").then_some(())

@@ -1,6 +1,6 @@
 //! The table `diagnostics.csv` of a run, read as it grows.
 
-use nestar_deck::{CodeUnits, UnitSystem};
+use nestar_deck::{CodeUnits, UnitSystem, formula_units};
 use nestar_plot::TableColumn;
 use nestar_snapshot::Snapshot;
 use std::collections::BTreeMap;
@@ -200,7 +200,7 @@ impl ColumnUnits {
         Some(match total.and_then(|field| self.arrays.get(field)) {
             // relative to the start
             Some(_) if name.starts_with("drift_") => return None,
-            Some(units) => times_volume(units),
+            Some(units) => return times_volume(units),
             None if ["time", "dt"].contains(&name) || begins(&["cooling_time"]) => "time".into(),
             None if begins(&["temperature_k"]) => "K".into(),
             None if begins(&energies) => "mass*length**2/time**2".into(),
@@ -258,12 +258,9 @@ fn written_units(text: &str) -> BTreeMap<String, String> {
 }
 
 /// Returns the unit of an integral over a volume.
-fn times_volume(units: &str) -> String {
-    match units.strip_suffix("/length**3") {
-        Some(rest) => rest.into(),
-        None if units == "1" => "length**3".into(),
-        None => format!("{units}*length**3"),
-    }
+fn times_volume(units: &str) -> Option<String> {
+    let volume = [("value", units), ("volume", "length**3")];
+    formula_units("value*volume", &volume)
 }
 
 /// Returns the name of a column as words, such as `Total energy`.
