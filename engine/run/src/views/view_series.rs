@@ -46,6 +46,44 @@ enum Output {
     Files(Arc<FileReader>, Option<Arc<Mutex<FileEntries>>>),
 }
 
+impl Output {
+    /// Creates or continues the series or the files of a view; also returns the series and the step of the latest entry, on the first
+    /// rank. Collective.
+    ///
+    /// # Errors
+    /// As [`Views::open`].
+    fn open(
+        sim: &Engine,
+        source: ViewSource,
+        place: Place,
+        config: &ViewConfig,
+        resumed: Option<u64>,
+    ) -> Result<(Self, Option<Series>, Option<u64>), Error> {
+        let ranks = sim.world.resource::<Ranks>();
+        match source {
+            ViewSource::Series(reader) => {
+                let place = Place {
+                    ending: ".zarr",
+                    ..place
+                };
+                let plan = plan(sim, &place.path, config, &*reader.view);
+                let open = || open_series(sim, &place, &plan, resumed);
+                let series = on_first_rank(ranks, open)?;
+                let latest = series.as_ref().and_then(Series::latest_step);
+                Ok((Self::Series(Arc::new(reader), 0), series, latest))
+            }
+            ViewSource::Files(reader) => {
+                let ending = reader.view.ending();
+                let open = || open_files(sim, &place, ending, resumed);
+                let files = on_first_rank(ranks, open)?;
+                let latest = files.as_ref().and_then(|files| files.latest);
+                let files = files.map(|files| Arc::new(Mutex::new(files)));
+                Ok((Self::Files(Arc::new(reader), files), None, latest))
+            }
+        }
+    }
+}
+
 /// Writes the views of a run.
 pub(crate) struct Views {
     ranks: Ranks,
@@ -77,30 +115,19 @@ impl Views {
             let key = format!("{}.steps", own.path);
             (sim.settings).check_steps(&sim.deck, (&key, "entries"), config.steps, clock.time)?;
             let resumed = is_resumed.then_some(clock.steps);
-            let place = |ending: &str| Place {
-                path: own.path.clone(),
-                at: (directory.join(DIRECTORY)).join(format!("{}{ending}", config.name)),
+            let place = Place {
+                path: own.path,
+                directory: directory.join(DIRECTORY),
+                name: config.name.clone(),
+                ending: "",
             };
-            let (output, own_latest) = match own.source {
-                ViewSource::Series(reader) => {
-                    let plan = plan(sim, &own.path, &config, &*reader.view);
-                    let series = on_first_rank(&ranks, || {
-                        open_series(sim, &place(".zarr"), &plan, resumed)
-                    })?;
-                    let latest = series.as_ref().and_then(Series::latest_step);
-                    let number = all_series.len();
-                    all_series.extend(series);
-                    (Output::Series(Arc::new(reader), number), latest)
-                }
-                ViewSource::Files(reader) => {
-                    let ending = reader.view.ending();
-                    let files =
-                        on_first_rank(&ranks, || open_files(sim, &place(""), ending, resumed))?;
-                    let latest = files.as_ref().and_then(|files| files.latest);
-                    let files = files.map(|files| Arc::new(Mutex::new(files)));
-                    (Output::Files(Arc::new(reader), files), latest)
-                }
+            let (output, series, own_latest) =
+                Output::open(sim, own.source, place, &config, resumed)?;
+            let output = match output {
+                Output::Series(reader, _) => Output::Series(reader, all_series.len()),
+                files => files,
             };
+            all_series.extend(series);
             // all ranks must know whether the present state is written already
             let mut latest = [own_latest.map_or(0, |step| step + 1)];
             ranks.communicator().reduce(Reduction::Max, &mut latest)?;
@@ -254,19 +281,24 @@ fn in_precision(values: Vec<f64>, precision: ViewPrecision) -> Values {
 /// Place of a view in the deck and on disk.
 struct Place {
     path: String,
-    at: PathBuf,
+    directory: PathBuf,
+    name: String,
+    ending: &'static str,
 }
 
 impl Place {
+    fn at(&self) -> PathBuf {
+        self.directory.join(format!("{}{}", self.name, self.ending))
+    }
+
     /// Creates the directory of views and refuses links.
     fn prepare(&self) -> Result<(), Error> {
-        let directory = self.at.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(directory)
-            .map_err(Error::file("cannot create the directory", directory))?;
-        match self.at.is_symlink() {
+        std::fs::create_dir_all(&self.directory)
+            .map_err(Error::file("cannot create the directory", &self.directory))?;
+        match self.at().is_symlink() {
             true => Err(Error::Setup(format!(
                 "{} is a symbolic link, and a run writes only into its own directory: remove the link",
-                self.at.display()
+                self.at().display()
             ))),
             false => Ok(()),
         }
@@ -277,7 +309,7 @@ impl Place {
         let path = &self.path;
         let message = format!(
             "`{path}`: the run cannot continue {}, whose `{key}` differs: {why}; give the view another name",
-            self.at.display()
+            self.at().display()
         );
         let key = match key.strip_prefix(KEYS) {
             Some(key) => format!("{path}.{key}"),
@@ -296,13 +328,13 @@ fn open_series(
     resumed: Option<u64>,
 ) -> Result<Series, Error> {
     place.prepare()?;
-    let Some(step) = resumed.filter(|_| place.at.exists()) else {
-        return Series::create(&place.at, plan).map_err(snapshot_error);
+    let Some(step) = resumed.filter(|_| place.at().exists()) else {
+        return Series::create(&place.at(), plan).map_err(snapshot_error);
     };
-    if let Some((key, why)) = Series::difference(&place.at, plan).map_err(snapshot_error)? {
+    if let Some((key, why)) = Series::difference(&place.at(), plan).map_err(snapshot_error)? {
         return Err(place.differs(sim, &key, &why));
     }
-    Series::resume(&place.at, plan, step).map_err(snapshot_error)
+    Series::resume(&place.at(), plan, step).map_err(snapshot_error)
 }
 
 /// Creates or continues the files of a view.
@@ -318,13 +350,13 @@ fn open_files(
     if let Some(fields) = own.get("fields") {
         keys.insert(format!("{KEYS}fields"), fields.clone());
     }
-    let resumed = resumed.filter(|_| FileEntries::exist(&place.at));
+    let resumed = resumed.filter(|_| FileEntries::exist(&place.at()));
     if resumed.is_some()
-        && let Some((key, why)) = FileEntries::difference(&place.at, &keys)?
+        && let Some((key, why)) = FileEntries::difference(&place.at(), &keys)?
     {
         return Err(place.differs(sim, &key, &why));
     }
-    FileEntries::open(&place.at, ending, &keys, resumed)
+    FileEntries::open(&place.at(), ending, &keys, resumed)
 }
 
 /// Returns the plan of the series of a view.
