@@ -2,12 +2,12 @@
 //! `column_units.rs` writes the units of the columns.
 
 use crate::Progress;
-use crate::column_units;
+use crate::column_units::{self, is_drift_absolute};
 use crate::files::Series;
 use crate::restart::{Restored, totals};
 use bevy_ecs::prelude::World;
 use nestar_engine_comm::{DiagnosticColumns, Ranks, RanksError, cells_repaired_between_levels};
-use nestar_engine_data::{Component, Stores};
+use nestar_engine_data::Stores;
 use nestar_engine_mesh::patch::{PatchComponents, decode, encode};
 use nestar_engine_mesh::{
     CELLS, Level, LevelWork, Observed, PATCH, PatchIndex, PatchRow, Topology,
@@ -48,7 +48,9 @@ impl Diagnostics {
             Some(restored) => restored.initial_totals.clone(),
             None => totals(sim)?,
         };
-        on_first_rank(ranks, || column_units::write(sim, directory, &initial))?;
+        on_first_rank(ranks, || {
+            column_units::write(sim, directory, &columns(sim), &initial)
+        })?;
         Ok(Self {
             series,
             initial,
@@ -131,11 +133,6 @@ impl Diagnostics {
             None => Ok(()),
         }
     }
-}
-
-/// Returns `true` if the drift of a total is not divided by its initial value: for components of vectors, and if that value is 0.
-pub(crate) fn is_drift_absolute(component: &Component, initial: f64) -> bool {
-    component.normal_to.is_some() || initial == 0.0
 }
 
 /// Returns the names of all columns.

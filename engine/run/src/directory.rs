@@ -1,6 +1,5 @@
 //! The run's directory: lock, visibility on all ranks, and files of earlier runs.
 
-use crate::column_units;
 use crate::files;
 use crate::files::Roster;
 use crate::snapshot::snapshot_error;
@@ -136,7 +135,7 @@ fn belongs_to_a_run(name: &str, has_snapshots: bool) -> bool {
         "provenance.json",
         "run.log",
         "views",
-        column_units::FILE,
+        files::COLUMN_UNITS,
     ];
     others.contains(&name)
         || captures.any(|n| n.is_empty() || numbered(n))

@@ -11,6 +11,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+/// File with the units of the columns of `diagnostics.csv`.
+pub(super) const COLUMN_UNITS: &str = "diagnostics.units.csv";
 /// Names of the files that a run writes.
 const WRITTEN: [&str; 12] = [
     ".lock",
@@ -19,7 +21,7 @@ const WRITTEN: [&str; 12] = [
     "provenance.json",
     "run.log",
     "diagnostics.csv",
-    crate::column_units::FILE,
+    COLUMN_UNITS,
     "observed.csv",
     "capture.toml",
     "unfinished-cell.toml",

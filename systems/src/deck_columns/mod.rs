@@ -3,10 +3,9 @@
 //! There are no `config.rs`, `systems.rs` and `diagnostics.rs`: the list is a key of the deck's top level, and the plugin adds columns
 //! only.
 
-use crate::fields::quantities::{compile, vocabulary};
+use crate::fields::quantities::{compile, described_in, vocabulary};
 use crate::fields::{Gas, GasModel};
 use crate::register::{Register, others_of};
-use crate::views::described;
 use bevy_ecs::prelude::*;
 use nestar_deck::{DeckError, formula_units};
 use nestar_device::{Real, device};
@@ -135,7 +134,7 @@ fn add(sim: &mut Engine, column: &ColumnConfig, path: &str) -> Result<(), Error>
 fn units(sim: &Engine, column: &ColumnConfig) -> Option<String> {
     let names = vocabulary(sim.world.resource::<GasModel>()).into_iter();
     let known = names.map(|(name, _)| {
-        let [units, _] = described(sim, &name);
+        let [units, _] = described_in(sim, &name);
         (name, units)
     });
     let known: Vec<(String, String)> = known.collect();

@@ -4,8 +4,9 @@ use super::{GasModel, GasUnits};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
-use nestar_engine::data::DerivedField;
+use nestar_engine::Engine;
 use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
+use nestar_engine::data::{DerivedField, DerivedFields, Stores};
 use nestar_kernels::hydro::eos;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
@@ -456,3 +457,29 @@ pub(crate) fn check_heating(
 
 /// Largest plausible rate of cooling or heating, erg cm^3/s or erg/s per hydrogen nucleus: larger values are probably logarithms.
 pub(crate) const LARGEST_RATE: f64 = 1e-10;
+
+/// Returns unit and description of a quantity of the gas.
+pub(crate) fn described_in(sim: &Engine, name: &str) -> [String; 2] {
+    let derived = sim.world.resource::<DerivedFields>().all();
+    let mut derived = derived.filter(|(_, own)| own.name == name);
+    if let Some((_, own)) = derived.next() {
+        return [own.units.clone(), own.long_name.clone()];
+    }
+    for store in sim.world.resource::<Stores>().all() {
+        let mut components = store.of(&sim.world).spec().components.iter();
+        if let Some(own) = components.find(|own| own.name == name) {
+            return [own.units.clone(), own.long_name.clone()];
+        }
+    }
+    let (units, long_name) = match name {
+        "x" | "y" | "z" => ("length", format!("{name} of the cell centre")),
+        "r" => (
+            "length",
+            "distance of the cell centre from the origin".into(),
+        ),
+        "t" => ("time", "simulation time".into()),
+        "width" | "cell_width" => ("length", "smallest width of the cell".into()),
+        _ => ("1", name.into()),
+    };
+    [units.into(), long_name]
+}

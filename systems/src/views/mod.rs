@@ -4,7 +4,7 @@
 
 mod spectrum;
 
-use crate::fields::quantities::{compile, stored_component, vocabulary};
+use crate::fields::quantities::{compile, described_in, stored_component, vocabulary};
 use crate::fields::{Gas, GasModel};
 use nestar_deck::{CELL_VARIABLES, TableSchema};
 use nestar_device::{Place, Real, device};
@@ -67,7 +67,7 @@ fn quantities(sim: &Engine) -> Vec<ViewQuantity> {
     };
     let gas = sim.world.get_resource::<GasModel>().map(vocabulary);
     for (name, number) in gas.into_iter().flatten() {
-        let [units, long_name] = described(sim, &name);
+        let [units, long_name] = described_in(sim, &name);
         add(ViewQuantity {
             name,
             units,
@@ -178,30 +178,4 @@ fn indices() -> impl Iterator<Item = ViewQuantity> {
             parameters: Vec::new(),
         },
     })
-}
-
-/// Returns unit and description of a quantity of the gas.
-pub(crate) fn described(sim: &Engine, name: &str) -> [String; 2] {
-    let derived = sim.world.resource::<DerivedFields>().all();
-    let mut derived = derived.filter(|(_, own)| own.name == name);
-    if let Some((_, own)) = derived.next() {
-        return [own.units.clone(), own.long_name.clone()];
-    }
-    for store in sim.world.resource::<Stores>().all() {
-        let mut components = store.of(&sim.world).spec().components.iter();
-        if let Some(own) = components.find(|own| own.name == name) {
-            return [own.units.clone(), own.long_name.clone()];
-        }
-    }
-    let (units, long_name) = match name {
-        "x" | "y" | "z" => ("length", format!("{name} of the cell centre")),
-        "r" => (
-            "length",
-            "distance of the cell centre from the origin".into(),
-        ),
-        "t" => ("time", "simulation time".into()),
-        "width" | "cell_width" => ("length", "smallest width of the cell".into()),
-        _ => ("1", name.into()),
-    };
-    [units.into(), long_name]
 }

@@ -1,7 +1,7 @@
 //! `nestar check` and `nestar order`.
 
-use super::estimate::{Steps, output, views};
-use super::rates::{self, Rate, RunSize};
+use super::estimate::{Rate, Steps, output, views};
+use super::rates::{self, RunSize};
 use super::{CommandError, DeckArgs, list, memory, patches_found, positive, print, throttled};
 use clap::Args;
 use nestar::engine::Error;
@@ -106,7 +106,12 @@ fn estimates(
     let mut on_host = deck.clone();
     on_host.set("run.device=cpu")?;
     let mut preview = app.simulation(on_host.clone())?;
-    let found = preview.with(|sim| sim.preview_hierarchy(throttled(patches_found)))?;
+    let found = preview.with(|sim| {
+        let found = sim.preview_hierarchy(throttled(patches_found))?;
+        // creates the views
+        sim.finish_setup()?;
+        Ok::<_, Error>(found)
+    })?;
     let preview = preview.engine();
     let shortage_note = check_memory(sim, preview)?;
     let mut text = hierarchy(preview) + &memory_of(preview) + &shortage_note;

@@ -1,7 +1,6 @@
 //! Estimates output and duration of a run from its initial state.
 
 use super::memory;
-use super::rates::Rate;
 use nestar::App;
 use nestar::engine::Engine;
 use nestar::engine::data::{StoreRef, Stores};
@@ -11,6 +10,13 @@ use nestar::engine::step::RunCounters;
 use nestar::engine::step::limits::LevelSteps;
 use nestar_deck::Deck;
 use std::time::{Duration, Instant};
+
+/// Speed of one rank, cell updates per second.
+pub struct Rate {
+    pub cells_per_second: f64,
+    /// Origin, for messages.
+    pub origin: String,
+}
 
 /// Wall time of the measurement of cell updates.
 const MEASURED: Duration = Duration::from_millis(500);

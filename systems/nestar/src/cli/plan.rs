@@ -3,8 +3,8 @@
 mod json;
 mod text;
 
-use super::estimate::steps_in_a_root_step;
-use super::rates::{self, Rate, RunSize};
+use super::estimate::{Rate, steps_in_a_root_step};
+use super::rates::{self, RunSize};
 use super::{
     CommandError, DeckArgs, FAILED, INVALID_INPUT, is_standard_output, number, patches_found,
     positive, print, snapshot, throttled, write_json,

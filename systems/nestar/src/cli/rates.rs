@@ -2,14 +2,14 @@
 //!
 //! The file only saves time: a missing or read-only folder and a damaged file are ignored.
 
-use super::estimate::measured_rate;
-use super::run::describe_device;
+use super::estimate::{Rate, measured_rate};
 use nestar::engine::Engine;
 use nestar::engine::comm::Ranks;
 use nestar::engine::device::{ComputeDevice, cache_folder};
 use nestar::engine::mesh::{CELLS, Topology};
 use nestar::engine::run::RunSummary;
 use nestar::engine::step::Activity;
+use nestar::kernels::hydro::LaneChoice;
 use nestar::{App, Simulation};
 use nestar_deck::Deck;
 use serde::{Deserialize, Serialize};
@@ -45,11 +45,17 @@ const NOT_WORK: [&str; 9] = [
     "units",
 ];
 
-/// Speed of one rank, cell updates per second.
-pub struct Rate {
-    pub cells_per_second: f64,
-    /// Origin, for messages.
-    pub origin: String,
+/// Describes the device of the run.
+pub fn describe_device(compute: &ComputeDevice) -> String {
+    let lanes = match LaneChoice::Auto.available() {
+        LaneChoice::Avx512 => "AVX-512",
+        LaneChoice::Avx2 => "AVX2",
+        _ => "scalar",
+    };
+    match &compute.device {
+        Some(device) => device.describe(),
+        None => format!("CPU, {lanes} lanes"),
+    }
 }
 
 /// Size of the hierarchy of one rank.

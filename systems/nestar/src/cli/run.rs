@@ -11,7 +11,6 @@ use nestar::engine::run::files::is_own_deck;
 use nestar::engine::run::{RunSummary, restart};
 use nestar::engine::step::memory::{LimitSource, Shortage};
 use nestar::engine::step::{Activity, RunCounters};
-use nestar::kernels::hydro::LaneChoice;
 use nestar::monitor::{MonitorOptions, Signals};
 use nestar::report::{ReportOptions, Reporter};
 use nestar::systems::units::Units;
@@ -175,7 +174,7 @@ fn head(app: &App, arguments: &RunArgs, sim: &mut engine::Engine) -> Vec<String>
         ),
         format!(
             "device: {}, threads: {}, precision: {}",
-            describe_device(compute),
+            rates::describe_device(compute),
             rayon::current_num_threads(),
             sim.precision()
         ),
@@ -222,19 +221,6 @@ fn describe_ranks(
         "warning: each rank is bound to one core; bind ranks to several cores, or to none, to use more threads (docs/cluster.md)".into()
     }));
     Ok(lines)
-}
-
-/// Describes the device of the run.
-pub fn describe_device(compute: &ComputeDevice) -> String {
-    let lanes = match LaneChoice::Auto.available() {
-        LaneChoice::Avx512 => "AVX-512",
-        LaneChoice::Avx2 => "AVX2",
-        _ => "scalar",
-    };
-    match &compute.device {
-        Some(device) => device.describe(),
-        None => format!("CPU, {lanes} lanes"),
-    }
 }
 
 /// Reports the time of each plugin, the load imbalance, corrected cells and device traffic.

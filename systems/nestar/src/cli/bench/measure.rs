@@ -157,7 +157,7 @@ fn device(sim: &engine::Engine) -> Option<Device> {
 fn machine(sim: &engine::Engine, library: &str) -> BenchMachine {
     let compute = sim.world.resource::<ComputeDevice>();
     BenchMachine {
-        device: super::super::run::describe_device(compute),
+        device: super::super::rates::describe_device(compute),
         note: compute.note.clone(),
         threads: rayon::current_num_threads(),
         ranks: sim.world.resource::<Ranks>().size(),
