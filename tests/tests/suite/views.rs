@@ -779,6 +779,12 @@ fn invalid_views_are_refused_with_their_line() {
             "[[output.view]]",
         ),
         (
+            "{ name = \"kinetic\"",
+            "{ name = \"pressure\"",
+            "gives a formula the name of the field \"pressure\"",
+            "fields = ",
+        ),
+        (
             "name = \"coarse\"",
             "name = \"cut\"",
             "`output.view[0]` has the name \"cut\" already",

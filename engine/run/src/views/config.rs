@@ -199,6 +199,12 @@ impl<'a> ViewContext<'a> {
         }
     }
 
+    /// Returns `true` if a field has this name.
+    fn is_field(&self, name: &str) -> bool {
+        let all = self.quantities.map_or(&[][..], |all| &all.names);
+        all.iter().any(|known| known.name == name)
+    }
+
     /// Returns the quantities of the key `fields`.
     ///
     /// # Errors
@@ -217,6 +223,11 @@ impl<'a> ViewContext<'a> {
                     if !is_name(name) {
                         let key = format!("{key}.name");
                         return Err(self.error(&key, NAME));
+                    }
+                    if self.is_field(name) && formula.trim() != name {
+                        let key = format!("{key}.name");
+                        let why = format!("gives a formula the name of the field \"{name}\"");
+                        return Err(self.error(&key, &why));
                     }
                     self.quantity(&format!("{key}.formula"), name, formula)?
                 }
