@@ -6,7 +6,7 @@
 //!
 //! If the shock is slow relative to the mesh, this does not suffice. Where the speed of the shock changes sign along the front, the one-sided
 //! flux through the front has a kink, which amplifies differences of any wavelength. Faces normal to slow shocks take a flux without the
-//! kink, see [`flux_smoothed`](super::riemann::flux_smoothed), and states of first order.
+//! kink, see [`flux_smoothed`](super::riemann::hlle::flux_smoothed), and states of first order.
 use nestar_device::{Lane, device};
 
 /// Returns 0 if no shock along an axis passes through a cell, 1 if one does, 2 if that is slow relative to the mesh.

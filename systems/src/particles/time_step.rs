@@ -187,7 +187,7 @@ fn fastest_of<R: ParticleReal>(
                         }
                         let offset = page.offset_of(n);
                         let place: [f64; 3] = std::array::from_fn(|a| {
-                            let cells = offset[a] as f64 * 0.5_f64.powi(64) * PATCH as f64;
+                            let cells = offset[a] as f64 / u64::MAX as f64 * PATCH as f64;
                             topology.domain.left_edge[a] + (f64::from(corner[a]) + cells) * own[a]
                         });
                         let text = format!(

@@ -12,6 +12,7 @@ use nestar::engine::step::Activity;
 use nestar::kernels::hydro::LaneChoice;
 use nestar::{App, Simulation};
 use nestar_deck::Deck;
+use nestar_device::math::ln;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -302,8 +303,8 @@ impl Record {
     /// Returns how much the size differs.
     fn distance(&self, size: RunSize) -> f64 {
         let levels = self.levels.abs_diff(size.levels) as f64;
-        let ranks = (self.ranks as f64).log2();
-        self.ratio(size).log2().abs() + levels + ranks
+        let ranks = ln(self.ranks as f64);
+        ln(self.ratio(size)).abs() + levels + ranks
     }
 
     /// Returns the ratio of the sizes, where larger ones than saturated count as equal.
@@ -321,8 +322,8 @@ impl Record {
         let origin = match &self.run {
             Some(run) => format!("in the run of {} in {}", self.date, run.display()),
             None => {
-                let side = (self.cells as f64).cbrt().round();
-                format!("on {} with {side:.0}^3 cells of this deck", self.date)
+                let side = (1..).find(|n: &u64| n.pow(3) >= self.cells).unwrap_or(1);
+                format!("on {} with {side}^3 cells of this deck", self.date)
             }
         };
         let ranks = match self.ranks {
