@@ -189,6 +189,15 @@ impl Series {
         })
     }
 
+    /// Returns `true` if a file has other content than rows of these columns, besides an incomplete last row; `None` if there is no file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn is_damaged(directory: &Path, name: &str, header: &str) -> Result<Option<bool>, Error> {
+        let text = read(&directory.join(name))?;
+        Ok(text.map(|text| ExistingFile::of(&text, header).is_damaged))
+    }
+
     /// Appends complete rows and flushes them.
     ///
     /// # Errors

@@ -402,6 +402,10 @@ impl Driver {
         }
         if !std::mem::replace(&mut self.endless.is_told, true) {
             let error = self.unusable_step(world, level, limit, Some(end));
+            // a rank or device may have failed instead
+            if !matches!(error, Error::StepLimit { .. }) {
+                return Err(error);
+            }
             let remark = format!("warning: {error}");
             world.resource_mut::<Remarks>().0.push(remark);
         }

@@ -90,7 +90,7 @@ struct PictureConfig {
     /// Field or formula by which a projection is weighted, or `volume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weight: Option<String>,
-    /// Logarithmic colours; linear ones where a field has no positive value.
+    /// Logarithmic colours. An entry in which a field has no positive value has linear colours in all panels.
     #[serde(default)]
     logarithmic: bool,
     /// Values of the first and the last colour, in the unit of the picture; default: the extremes of each picture.

@@ -105,9 +105,10 @@ fn fastest_cell(
             let sound = (gamma * w[4].max(0.0) / w[0]).sqrt();
             let along = |axis: usize| (w[axis + 1].abs() + sound) / width[axis];
             // a value that is not a number comes first
-            let rate = match state.iter().all(|value| value.is_finite()) {
-                true => along(0) + along(1) + along(2),
-                false => f64::INFINITY,
+            let rate = along(0) + along(1) + along(2);
+            let rate = match rate.is_nan() || !state.iter().all(|value| value.is_finite()) {
+                true => f64::INFINITY,
+                false => rate,
             };
             if fastest.is_none_or(|(most, ..)| rate > most) {
                 fastest = Some((rate, row, cell, w));

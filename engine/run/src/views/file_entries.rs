@@ -58,7 +58,7 @@ impl FileEntries {
     /// Creates the directory of a view, or continues its files after the step `resumed`: later ones and incomplete ones are removed.
     ///
     /// # Errors
-    /// A file cannot be read, written or removed.
+    /// A file cannot be read, written or removed; the table of files to be continued is damaged or missing.
     pub fn open(
         folder: &Path,
         ending: &'static str,
@@ -66,6 +66,9 @@ impl FileEntries {
         resumed: Option<u64>,
     ) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::file("cannot create the directory", folder))?;
+        if resumed.is_some() {
+            require_table(folder, ending)?;
+        }
         write_atomically(&folder.join(KEYS), &Value::from(keys.clone()).to_string())?;
         let table = Series::open(folder, TABLE, COLUMNS, resumed)?;
         let path = folder.join(TABLE);
@@ -114,17 +117,39 @@ impl FileEntries {
     }
 }
 
+/// Fails if the table is damaged, or is missing although there are files of entries.
+fn require_table(folder: &Path, ending: &str) -> Result<(), Error> {
+    let is_damaged = match Series::is_damaged(folder, TABLE, COLUMNS)? {
+        Some(is_damaged) => is_damaged,
+        None => {
+            let list = fs::read_dir(folder).map_err(Error::file("cannot list", folder))?;
+            let mut names = list.filter_map(|entry| Some(entry.ok()?.file_name()));
+            names.any(|name| number(&name.to_string_lossy(), ending).is_some())
+        }
+    };
+    match is_damaged {
+        false => Ok(()),
+        true => Err(Error::Setup(format!(
+            "{} is damaged or missing, so that the run cannot tell which files of this view to keep; restore it, or give the view another name",
+            folder.join(TABLE).display()
+        ))),
+    }
+}
+
+/// Returns the number of an entry by the name of its file.
+fn number(name: &str, ending: &str) -> Option<u32> {
+    let number = name.strip_suffix(ending)?.strip_suffix('.')?;
+    let is_number = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| number.parse().ok())?
+}
+
 /// Returns `false` for files of a view after the number `next` and for incomplete ones.
 fn is_kept(name: &str, ending: &str, next: u32) -> bool {
     let incomplete = [".partial", ".replaced"];
     if name.starts_with('.') && incomplete.iter().any(|end| name.ends_with(end)) {
         return false;
     }
-    let number = name
-        .strip_suffix(ending)
-        .and_then(|name| name.strip_suffix('.'));
-    let number = number.and_then(|number| number.parse::<u32>().ok());
-    number.is_none_or(|number| number < next)
+    number(name, ending).is_none_or(|number| number < next)
 }
 
 fn remove(path: &Path) -> Result<(), Error> {
@@ -168,7 +193,8 @@ mod tests {
             entries.append(0.1, step, content).expect("written");
         }
         drop(entries);
-        // a file without its row, and half of another one
+        // a file without its row, half of another one, and a file of the user
+        std::fs::write(folder.join("2026.png"), "x").expect("written");
         std::fs::write(folder.join("000004.png"), "x").expect("written");
         std::fs::write(folder.join(".000005.png.partial"), "x").expect("written");
         let resumed = FileEntries::open(&folder, "png", &keys, Some(2)).expect("continued");
@@ -177,6 +203,7 @@ mod tests {
             "000000.png",
             "000001.png",
             "000002.png",
+            "2026.png",
             "entries.csv",
             "view.json",
         ];
@@ -186,6 +213,25 @@ mod tests {
         let found = FileEntries::difference(&folder, &other).expect("read");
         let why = "\"z\" before, \"x\" now";
         assert_eq!(found, Some(("view_axis".into(), why.into())));
+        drop(resumed);
+        // a table that does not tell the files is an error, and nothing is removed
+        let whole = std::fs::read_to_string(folder.join("entries.csv")).expect("a table");
+        for damaged in [
+            Some(whole.replace("step,", "steps,")),
+            Some(whole.replacen("0,1e-1", "x", 1)),
+            None,
+        ] {
+            match damaged {
+                Some(text) => std::fs::write(folder.join("entries.csv"), text).expect("written"),
+                None => std::fs::remove_file(folder.join("entries.csv")).expect("removed"),
+            }
+            for _ in 0..2 {
+                let refused = FileEntries::open(&folder, "png", &keys, Some(2));
+                let why = refused.map(|_| ()).expect_err("refused").to_string();
+                assert!(why.contains("entries.csv is damaged or missing"), "{why}");
+            }
+            assert!(folder.join("000002.png").exists());
+        }
         std::fs::remove_dir_all(&folder).expect("removed");
     }
 }

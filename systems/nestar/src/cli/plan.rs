@@ -191,8 +191,9 @@ fn rate(
         origin: format!("assumed: {why}; give --device-rate or --measured-on"),
     };
     // the device of the deck may exist only on other machines
-    let Ok(mut sim) = app.simulation(deck.clone()) else {
-        return Ok(assumed("this machine has no such device"));
+    let mut sim = match app.simulation(deck.clone()) {
+        Ok(sim) => sim,
+        Err(why) => return Ok(assumed(&format!("the run cannot be set up here ({why})"))),
     };
     let particles = particle_demand(&sim.engine().world, 1, 1).into_iter();
     let particles: u64 = particles.map(|kind| kind.count).sum();

@@ -59,7 +59,7 @@ pub fn describe_device(compute: &ComputeDevice) -> String {
     }
 }
 
-/// Size of the hierarchy of one rank.
+/// Cells and levels of a hierarchy; those of one rank where a speed is compared.
 #[derive(Clone, Copy)]
 pub struct RunSize {
     pub cells: u64,

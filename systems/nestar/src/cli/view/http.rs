@@ -11,6 +11,8 @@ const MOST_HEADERS: usize = 64;
 /// Time limit for a request to arrive, and for each part of a response to leave.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// What is read of a refused request before the connection is closed, so that its sender receives the response.
+/// Longest time in which a body is sent.
+const SLOWEST: Duration = Duration::from_secs(60);
 const DRAINED: usize = 256 << 10;
 
 /// Head of a request.
@@ -171,23 +173,36 @@ pub fn write_at_once(stream: &mut TcpStream, response: &Response) {
         .and_then(|()| stream.write_all(&text));
 }
 
+/// Sends a body in parts. A slow reader must not hold the connection for long.
+fn write_in_time(stream: &mut TcpStream, body: &[u8]) -> std::io::Result<()> {
+    let end = Instant::now() + SLOWEST;
+    for part in body.chunks(1 << 16) {
+        stream.write_all(part)?;
+        if Instant::now() > end {
+            return Err(ErrorKind::TimedOut.into());
+        }
+    }
+    Ok(())
+}
+
 /// Sends a response, without its body for `HEAD`, and closes the connection.
 pub fn write(stream: &mut TcpStream, response: &Response, has_body: bool) {
     let body = if has_body { &response.body[..] } else { &[] };
     let sent = stream
         .set_write_timeout(Some(TIMEOUT))
         .and_then(|()| stream.write_all(response.head().as_bytes()))
-        .and_then(|()| stream.write_all(body))
+        .and_then(|()| write_in_time(stream, body))
         .and_then(|()| stream.shutdown(Shutdown::Write))
         .and_then(|()| stream.set_read_timeout(Some(Duration::from_secs(1))));
     if sent.is_err() {
         // the reader has gone
         return;
     }
+    let end = Instant::now() + Duration::from_secs(1);
     let (mut part, mut read) = ([0; 4096], 0);
     while let Ok(count @ 1..) = stream.read(&mut part) {
         read += count;
-        if read > DRAINED {
+        if read > DRAINED || Instant::now() > end {
             return;
         }
     }

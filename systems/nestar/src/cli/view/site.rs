@@ -10,6 +10,7 @@ use nestar::App;
 use nestar_deck::{CodeUnits, Deck, OpenTable, UnitSystem};
 use nestar_plot::{COLOUR_MAPS, Format, TableColumn, TableOptions, plot_table};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -225,7 +226,8 @@ impl<'a> Site<'a> {
             .filter(|(key, _)| key == "y")
             .map(|(_, name)| name.as_str())
             .collect();
-        ys.dedup();
+        let mut known = BTreeSet::new();
+        ys.retain(|name| known.insert(*name));
         if ys.len() > MOST_CURVES {
             let why = format!("choose at most {MOST_CURVES} curves");
             return Err(Failure::new(400, &why));
