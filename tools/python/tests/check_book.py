@@ -8,9 +8,13 @@ from pathlib import Path
 
 import nestar
 
-VIEW = {"name": "column", "kind": "projection", "axis": "x", "steps": 10, "fields": ["density"]}
+VIEWS = [
+    {"name": "column", "kind": "projection", "axis": "x", "steps": 10, "fields": ["density"]},
+    {"name": "core", "kind": "snapshot", "interval": 0.001, "fields": ["density", "temperature"]},
+    {"name": "movie", "kind": "picture", "steps": 10, "fields": ["density"]},
+]
 DECKS = {
-    "sedov": ("sedov", {"mesh.max_level": 2, "time.end": 0.002, "output.interval": 0.001, "output.view": [VIEW]}),
+    "sedov": ("sedov", {"mesh.max_level": 2, "time.end": 0.002, "output.interval": 0.001, "output.view": VIEWS}),
     "collapse": ("nfw", {"constants.n": 2000, "mesh.max_level": 1, "time.end": 0.02, "output.interval": 0.01}),
 }
 """Small runs in the directories of the documents: deck and changes."""

@@ -86,7 +86,7 @@ fn a_limit_of_the_address_space_is_foreseen() {
 fn a_failed_allocation_anywhere_ends_the_program_with_a_message_and_a_status() {
     let place = Place::with(BLAST);
     let mut statuses = Vec::new();
-    for megabytes in (30..40).chain([40, 50, 60, 70, 80, 90, 120, 150, 200, 300]) {
+    for megabytes in (30..60).chain([60, 70, 80, 90, 120, 150, 200, 300]) {
         for threads in ["1", "4"] {
             let limits = format!("ulimit -v {megabytes}000;");
             let run = ["run", "deck.toml", "--device", "cpu", "--threads", threads];

@@ -263,15 +263,23 @@ fn speeds_are_those_of_earlier_runs_on_the_device() {
     let second = duration(&place, "cache");
     assert!(second.contains("at 1.25e6 cells/s (measured"), "{second}");
     // a run is preferred; other settings of the scenario are the same work
-    let steps = ["time.max_steps=500", "time.end=100", "initial.density=1.5"];
-    let steps = steps.into_iter().flat_map(|set| ["--set", set]);
-    let run: Vec<&str> = ["run", "deck.toml", "--quiet"]
-        .into_iter()
-        .chain(steps)
-        .collect();
-    let ended = place.command(&run).env("NESTAR_CACHE", "cache").output();
-    Outcome::of(ended.expect("the program starts")).has_status(0);
-    let third = duration(&place, "cache");
+    let mut third = String::new();
+    for steps in [500, 2000, 8000, 32000] {
+        let steps = format!("time.max_steps={steps}");
+        let settings = [&*steps, "time.end=100", "initial.density=1.5"];
+        let settings = settings.into_iter().flat_map(|set| ["--set", set]);
+        let run: Vec<&str> = ["run", "deck.toml", "--quiet"]
+            .into_iter()
+            .chain(settings)
+            .collect();
+        let ended = place.command(&run).env("NESTAR_CACHE", "cache").output();
+        Outcome::of(ended.expect("the program starts")).has_status(0);
+        third = duration(&place, "cache");
+        // shorter runs than two seconds are not recorded
+        if third.contains(" in the run of ") {
+            break;
+        }
+    }
     assert!(
         third.contains(" in the run of ") && third.contains("/run)"),
         "{third}"
