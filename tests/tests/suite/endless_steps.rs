@@ -186,7 +186,6 @@ fn factors_that_make_steps_endless_are_refused_by_key() {
     let cases = [
         (gas(""), "time.courant=1e-18", "at least 1e-6 and at most 1"),
         (gas(""), "time.courant=0", "at least 1e-6 and at most 1"),
-        (gas(""), "time.max_step=1e-13", "asks for 1.0e13 steps"),
         (gas("[gravity]"), "gravity.limit=1e-18", "0, or at least"),
         (gas("[sources]"), "sources.limit=1e-18", "0, or at least"),
         (gas("[external]"), "external.limit=1e-18", "0, or at least"),
