@@ -129,8 +129,8 @@ impl Page {
     }
 }
 
-#[test]
-fn the_page_is_read_only_and_for_its_token_only() {
+/// Returns a directory with a run of four steps and three snapshots.
+fn with_a_run() -> Place {
     let place = Place::with(&format!("{BLAST}{UNITS}"));
     let run = [
         "run",
@@ -141,6 +141,12 @@ fn the_page_is_read_only_and_for_its_token_only() {
         "output.steps=2",
     ];
     place.nestar(&run).has_status(0);
+    place
+}
+
+#[test]
+fn the_page_is_read_only_and_for_its_token_only() {
+    let place = with_a_run();
     let page = Page::of(&place, "run");
     let own = format!("/{}/", page.token);
     for target in [
@@ -208,16 +214,7 @@ fn the_page_is_read_only_and_for_its_token_only() {
 
 #[test]
 fn pictures_are_those_of_plot_and_damage_is_told() {
-    let place = Place::with(&format!("{BLAST}{UNITS}"));
-    let run = [
-        "run",
-        "deck.toml",
-        "--set",
-        "time.max_steps=4",
-        "--set",
-        "output.steps=2",
-    ];
-    place.nestar(&run).has_status(0);
+    let place = with_a_run();
     let page = Page::of(&place, "run");
     let plots = [
         (
