@@ -59,7 +59,7 @@ pub struct Attributes {
     pub facts: BTreeMap<String, f64>,
     /// The text of the resolved deck.
     pub config: String,
-    /// Name of the view of which the snapshot is an entry, with chosen fields and patches; `None` for the state of a run.
+    /// Name of the view that wrote the snapshot, with chosen fields and patches; `None` for the state of a run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
     /// What the program needs besides fields for a bitwise restart; opaque here. Exact floats are best stored

@@ -267,7 +267,7 @@ impl Snapshot {
         rows: Range<u64>,
     ) -> Result<Values> {
         let list: Vec<u64> = rows.clone().collect();
-        if let Some(held) = self.held(group, arrays, array, &list) {
+        if let Some(held) = self.rows_in_memory(group, arrays, array, &list) {
             return Ok(held);
         }
         let decoder = self.decoder_in(group, arrays, array)?;
@@ -276,7 +276,13 @@ impl Snapshot {
     }
 
     /// Returns rows of an array that is in memory.
-    fn held(&self, group: &str, arrays: &Arrays, array: &str, rows: &[u64]) -> Option<Values> {
+    fn rows_in_memory(
+        &self,
+        group: &str,
+        arrays: &Arrays,
+        array: &str,
+        rows: &[u64],
+    ) -> Option<Values> {
         let held = self.memory.get(&(group.to_string(), array.to_string()))?;
         let (header, _) = arrays.get(array)?;
         Some(held.rows(header.values_per_patch(), rows))
@@ -348,7 +354,7 @@ impl Snapshot {
             return Err(too_few(level, count));
         }
         let group = level_path(level);
-        match self.held(&group, &entry.arrays, array, patches) {
+        match self.rows_in_memory(&group, &entry.arrays, array, patches) {
             Some(held) => Ok(held),
             None => self.decoder_in(&group, &entry.arrays, array)?.read(patches),
         }

@@ -4,8 +4,8 @@ use super::batch::{Batch, LANES};
 use super::fft::{Fft, RealFft};
 use rayon::prelude::*;
 
-/// Returns the power spectrum by shell: sums of squared Fourier amplitudes. `values` are real numbers at `cells` points, x fastest, of which
-/// the first number is even. `shell` gives the number below `shells` of the shell of a mode by its signed wave numbers, in periods of
+/// Returns the power spectrum by shell: sums of squared Fourier amplitudes. `values` are real numbers at `cells` points, x fastest. The
+/// number of cells along x is even. `shell` gives the number below `shells` of the shell of a mode by its signed wave numbers, in periods of
 /// the box. The sum over all shells is the mean square of the values. The bits do not depend on the number of threads.
 ///
 /// # Panics

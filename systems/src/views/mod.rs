@@ -158,7 +158,7 @@ fn index_z<R: Real>(at: &Place<R>) -> R {
     R::from_i32(at.index[2])
 }
 
-/// Returns the level and the index of a cell, of which random numbers are functions. Formulas cannot name them.
+/// Returns level and index of a cell, the arguments of random numbers. Formulas cannot name them.
 fn indices() -> impl Iterator<Item = ViewQuantity> {
     let functions = [
         QuantityFn::of::<level_of_cell>(),

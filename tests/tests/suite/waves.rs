@@ -96,7 +96,7 @@ fn a_sound_wave_converges_at_second_order() {
 }
 
 /// RMS-L1 difference of a linear wave of amplitude 1e-6 after one period to its beginning, along the diagonal of a box of `2 cells x cells x
-/// cells`, of which the middle half along x is refined.
+/// cells`. The middle half of the box along x is refined.
 fn carried(cells: usize, wave: &str, settings: &[&str]) -> f64 {
     let mach = if wave == "entropy" { 1.0 } else { 0.0 };
     let text = format!(

@@ -89,7 +89,7 @@ pub struct FormulaField {
 /// Keys of all kinds of views.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ViewConfig {
-    /// Name of the view and of its directory `views/NAME.zarr`, or `views/NAME`: letters, digits and `_`.
+    /// Name of the view: letters, digits and `_`. The view is written to `views/NAME.zarr` or `views/NAME`.
     pub name: String,
     /// Simulation time between two entries; 0: none by time.
     #[serde(default)]

@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 /// Bytes of a token.
 const TOKEN_BYTES: usize = 24;
 
-/// Returns a random token of letters and digits.
+/// Returns a random hexadecimal token.
 ///
 /// # Errors
 /// The system has no random numbers.
