@@ -176,7 +176,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     };
     let plain = FluidProgram {
         method: FluidMethod::default(),
-        gamma: 1.4,
+        law: 1.4.into(),
         scalars: 0,
         double,
         first_order_fallback: false,

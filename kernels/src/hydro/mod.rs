@@ -3,10 +3,12 @@
 //! All physics consists of `#[device]` functions, generic over a number or a vector of numbers; [`solver`] moves data on the CPU. Results
 //! do not depend on the vector width. They are exactly symmetric: exchanging or mirroring axes of the input does the same to the output,
 //! bit for bit (signs of zeros apart).
+pub mod barotropic;
 pub mod characteristic;
 pub mod dual;
 pub mod eos;
 pub mod hancock;
+pub mod law;
 pub mod limiter;
 pub mod ppm;
 pub mod riemann;
@@ -18,16 +20,18 @@ mod states;
 mod tests;
 
 use crate::choice::{Choice, choices};
+use law::{select_equation, thermal};
 use nestar_device::Item;
 
 pub use dual::DualEnergy;
 pub use eos::{Conserved, internal_energy, kinetic_energy, pressure, sound_speed};
+pub use law::{EquationOfState, LawConstants};
 pub use limiter::Limiter;
 pub use riemann::RiemannSolver;
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
 };
-pub use states::{DualStates, GasStates};
+pub use states::{BarotropicStates, DualStates, GasStates};
 
 /// Cells of a face of a patch.
 const FACE: usize = crate::PATCH * crate::PATCH;
@@ -73,6 +77,8 @@ choices! {
 /// Selects the numerical method for the gas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FluidMethod {
+    /// Equation of state; its constants are given to the solver.
+    pub equation: EquationOfState,
     /// Time integration.
     pub scheme: Scheme,
     /// Reconstruction of face states.
@@ -95,6 +101,7 @@ impl Default for FluidMethod {
     /// MUSCL-Hancock, PLM, monotonized central, HLLC.
     fn default() -> Self {
         FluidMethod {
+            equation: EquationOfState::GammaLaw,
             scheme: Scheme::MusclHancock,
             reconstruction: Reconstruction::Plm,
             variables: Variables::Primitive,
@@ -111,7 +118,16 @@ impl FluidMethod {
     /// Returns the number of gas components, before the scalars.
     #[must_use]
     pub fn gas_components(&self) -> usize {
-        5 + usize::from(self.dual.is_some())
+        self.equation.components() + usize::from(self.dual.is_some())
+    }
+
+    /// Returns the Riemann solver for the text of a device; `None` if it does not serve the equation of state.
+    #[must_use]
+    pub fn riemann_item(&self) -> Option<&'static Item> {
+        match self.equation.has_energy() {
+            true => Some(self.riemann.item()),
+            false => self.riemann.item_without_energy(),
+        }
     }
 
     /// Returns `true` if shocks are detected.
@@ -151,6 +167,14 @@ impl FluidMethod {
     }
 }
 
+impl EquationOfState {
+    /// Returns pressure and squared sound speed of a gas; only the gamma law reads `pressure`.
+    #[must_use]
+    pub fn thermal(self, density: f64, pressure: f64, law: LawConstants) -> [f64; 2] {
+        select_equation!(self, thermal::<f64>)(density, pressure, &law.0)
+    }
+}
+
 /// Returns all device items of this module, for compilation tests of the generated CUDA text.
 #[must_use]
 pub fn device_items() -> Vec<&'static Item> {
@@ -158,7 +182,29 @@ pub fn device_items() -> Vec<&'static Item> {
     items.extend(faces_items());
     items.extend(Limiter::ALL.iter().map(|limiter| limiter.item()));
     items.extend(RiemannSolver::ALL.iter().map(|solver| solver.item()));
+    items.extend(RiemannSolver::ALL.iter().filter_map(|solver| solver.item_without_energy()));
+    items.extend(EquationOfState::ALL.iter().map(|equation| equation.item()));
+    items.extend(barotropic_items());
     items
+}
+
+/// Functions of gas without energy.
+fn barotropic_items() -> Vec<&'static Item> {
+    vec![
+        barotropic::primitive_from_conserved::ITEM,
+        barotropic::conserved_from_primitive::ITEM,
+        barotropic::is_physical::ITEM,
+        barotropic::repaired::ITEM,
+        barotropic::checked_signal_rate::ITEM,
+        barotropic::half_step::ITEM,
+        barotropic::predicted::ITEM,
+        barotropic::edges::ITEM,
+        barotropic::traced_edges::ITEM,
+        barotropic::basis::ITEM,
+        barotropic::project::ITEM,
+        barotropic::restore::ITEM,
+        riemann::barotropic::flux_smoothed::ITEM,
+    ]
 }
 
 /// Functions of cells.

@@ -1,6 +1,6 @@
 //! State functions of gas for averages, corrections and interpolations.
 
-use super::{dual, eos};
+use super::{barotropic, dual, eos};
 use crate::mesh::States;
 use nestar_device::{Item, Real};
 
@@ -30,6 +30,34 @@ impl States<5> for GasStates {
 
     fn repaired<R: Real>(u: &[R; 5], w: &[R; 5]) -> [R; 5] {
         eos::repaired(u, w)
+    }
+}
+
+/// Gas without energy, with a positive density. Density and velocity are interpolated.
+pub struct BarotropicStates;
+
+impl States<4> for BarotropicStates {
+    const ITEMS: [&'static Item; 4] = [
+        barotropic::is_physical::ITEM,
+        barotropic::primitive_from_conserved::ITEM,
+        barotropic::conserved_from_primitive::ITEM,
+        barotropic::repaired::ITEM,
+    ];
+
+    fn physical<R: Real>(u: &[R; 4]) -> bool {
+        barotropic::is_physical(u)
+    }
+
+    fn primitive<R: Real>(u: &[R; 4]) -> [R; 4] {
+        barotropic::primitive_from_conserved(u)
+    }
+
+    fn conserved<R: Real>(w: &[R; 4]) -> [R; 4] {
+        barotropic::conserved_from_primitive(w)
+    }
+
+    fn repaired<R: Real>(u: &[R; 4], w: &[R; 4]) -> [R; 4] {
+        barotropic::repaired(u, w)
     }
 }
 

@@ -121,7 +121,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     let double = size_of::<R>() == 8;
     let text = FluidProgram {
         method: case.method,
-        gamma: 1.4,
+        law: 1.4.into(),
         scalars: case.scalars,
         double,
         first_order_fallback: case.first_order_fallback,

@@ -46,7 +46,7 @@ pub(super) fn hlle_between<R: Lane>(l: &[R; 5], r: &[R; 5], s_l: R, s_r: R, gamm
 /// Returns `s.min(0.0)` without its kink: a parabola joins both branches between `-range` and `range` (as in Harten 1983, J. Comput. Phys.
 /// 49, 357, for the absolute value). `range` must not be negative.
 #[device]
-fn smooth_negative_part<R: Lane>(s: R, range: R) -> R {
+pub(super) fn smooth_negative_part<R: Lane>(s: R, range: R) -> R {
     let below = range - s;
     let parabola = -(below * (below / (4.0 * range)));
     if s.abs() < range {

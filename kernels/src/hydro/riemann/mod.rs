@@ -4,6 +4,7 @@
 //! Each solver returns mirrored fluxes for mirrored states and treats both tangential directions equally, bit for bit.
 
 pub mod aufs;
+pub mod barotropic;
 pub mod exact;
 pub mod hllc;
 pub mod hlle;

@@ -1,7 +1,7 @@
 //! Device program of the gas: compile-time options and kernel skeletons.
 
-use crate::hydro::{FluidMethod, Reconstruction, Scheme};
-use crate::hydro::{characteristic, dual, eos, hancock, ppm, riemann, shock};
+use crate::hydro::{FluidMethod, LawConstants, Reconstruction, Scheme};
+use crate::hydro::{barotropic, characteristic, dual, eos, hancock, ppm, riemann, shock};
 use crate::mesh::fluxes;
 use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::{CELLS, PATCH};
@@ -16,6 +16,11 @@ pub const STEP: &str = concat!(
 /// Signal rates, and collection of cells that need first-order fluxes; follows [`STEP`].
 pub const RATES: &str = include_str!("rates.cu");
 
+/// Functions of the law with an energy.
+const GAMMA_LAW: &str = include_str!("gamma_law.cuh");
+/// Functions of the laws without energy.
+const BAROTROPIC: &str = include_str!("barotropic.cuh");
+
 /// Faces of a patch normal to one axis.
 const FACES: usize = (PATCH + 1) * PATCH * PATCH;
 
@@ -24,8 +29,8 @@ const FACES: usize = (PATCH + 1) * PATCH * PATCH;
 pub struct FluidProgram {
     /// The numerical method.
     pub method: FluidMethod,
-    /// Ratio of specific heats.
-    pub gamma: f64,
+    /// Constants of the equation of state.
+    pub law: LawConstants,
     /// Passive scalars.
     pub scalars: usize,
     /// `true` if values are `f64`.
@@ -57,7 +62,7 @@ impl FluidProgram {
         } else {
             components * cube(ghosts)
         };
-        let edges = 2 * 3 * 5 * FACES;
+        let edges = 2 * 3 * self.method.equation.components() * FACES;
         let kept = if self.first_order_fallback { input } else { 0 };
         (block + kept + edges).max(block + input)
     }
@@ -72,21 +77,22 @@ impl FluidProgram {
     #[must_use]
     pub fn text(&self) -> String {
         let m = &self.method;
-        let [limiter, riemann] = [m.limiter.item(), m.riemann.item()].map(Item::path);
+        let limiter = m.limiter.item().path();
         let [kinetic, gradient, jump] =
             (m.dual.map_or([0.0; 3], |dual| dual.thresholds())).map(literal);
         format!(
             "namespace fluid {{\n\
-             constexpr int GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
+             constexpr int GAS = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
              constexpr bool HALF_STEP = {}, PARABOLIC = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
-             RS_FN constexpr field::REAL gamma() {{ return (field::REAL){}; }}\n\
+             RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
              (field::REAL){gradient}, (field::REAL){jump}}}}}; }}\n\
              RS_FN field::REAL half_slope(field::REAL a, field::REAL b) {{ return {limiter}<field::REAL>(a, b, theta()); }}\n\
-             typedef rs::arr<field::REAL, 5> State;\n\
-             RS_FN State riemann(const State& l, const State& r) {{ return {riemann}<field::REAL>(l, r, gamma()); }}\n\
-             }}\n",
+             typedef rs::arr<field::REAL, GAS> State;\n\
+             {}\
+             }}\n{}",
+            m.equation.components(),
             m.ghosts(),
             self.threads,
             self.blocks,
@@ -99,20 +105,42 @@ impl FluidProgram {
             self.mass_fluxes,
             m.dual.is_some(),
             m.cures_shocks(),
-            literal(self.gamma),
+            literal(self.law.0[0]),
+            literal(self.law.0[1]),
             literal(m.minmod_theta),
+            self.solver(),
+            match m.equation.has_energy() {
+                true => GAMMA_LAW,
+                false => BAROTROPIC,
+            },
+        )
+    }
+
+    /// Returns the functions that depend on the equation of state and on the Riemann solver.
+    fn solver(&self) -> String {
+        let m = &self.method;
+        let Some(riemann) = m.riemann_item().map(Item::path) else {
+            return String::new();
+        };
+        if m.equation.has_energy() {
+            return format!(
+                "RS_FN State riemann(const State& l, const State& r) {{ return {riemann}<field::REAL>(l, r, law().d[0]); }}\n"
+            );
+        }
+        let equation = m.equation.item().path();
+        format!(
+            "RS_FN rs::arr<field::REAL, 2> thermal(field::REAL density) {{ return {equation}<field::REAL>(density, density, law()); }}\n\
+             RS_FN State riemann(const State& l, const State& r) {{ return {riemann}<field::REAL>(l, r, thermal(l.d[0]), thermal(r.d[0])); }}\n"
         )
     }
 
     /// Returns the `#[device]` functions that the skeletons call.
     #[must_use]
     pub fn items(&self) -> Vec<&'static Item> {
-        vec![
+        let mut items = vec![
             StepParameters,
             RateParameters,
             CollectParameters,
-            eos::primitive_from_conserved::ITEM,
-            eos::checked_signal_rate::ITEM,
             dual::primitive::ITEM,
             dual::checked_signal_rate::ITEM,
             dual::upwind_state::ITEM,
@@ -123,12 +151,8 @@ impl FluidProgram {
             dual::reconcile_energies::ITEM,
             shock::shock_along::ITEM,
             shock::damped::ITEM,
-            hancock::half_step::ITEM,
             hancock::half_step_scalar::ITEM,
-            hancock::predicted::ITEM,
-            hancock::edges::ITEM,
             fluxes::advanced::ITEM,
-            hancock::traced_edges::ITEM,
             hancock::traced_scalar::ITEM,
             hancock::range_around::ITEM,
             hancock::bounded::ITEM,
@@ -138,16 +162,53 @@ impl FluidProgram {
             ppm::flattening::ITEM,
             riemann::flux_of_scalar::ITEM,
             riemann::normalized_fraction::ITEM,
-            riemann::hlle::flux_hlle::ITEM,
-            riemann::hlle::flux_smoothed::ITEM,
             fluxes::mean4::ITEM,
-            characteristic::basis::ITEM,
-            characteristic::project::ITEM,
-            characteristic::restore::ITEM,
             self.method.limiter.item(),
-            self.method.riemann.item(),
-        ]
+        ];
+        items.extend(self.method.riemann_item());
+        items.extend(match self.method.equation.has_energy() {
+            true => gamma_law_items(),
+            false => barotropic_items(),
+        });
+        if !self.method.equation.has_energy() {
+            items.push(self.method.equation.item());
+        }
+        items
     }
+}
+
+/// Returns the functions in [`GAMMA_LAW`].
+fn gamma_law_items() -> Vec<&'static Item> {
+    vec![
+        eos::primitive_from_conserved::ITEM,
+        eos::checked_signal_rate::ITEM,
+        hancock::half_step::ITEM,
+        hancock::predicted::ITEM,
+        hancock::edges::ITEM,
+        hancock::traced_edges::ITEM,
+        riemann::hlle::flux_hlle::ITEM,
+        riemann::hlle::flux_smoothed::ITEM,
+        characteristic::basis::ITEM,
+        characteristic::project::ITEM,
+        characteristic::restore::ITEM,
+    ]
+}
+
+/// Returns the functions in [`BAROTROPIC`].
+fn barotropic_items() -> Vec<&'static Item> {
+    vec![
+        barotropic::primitive_from_conserved::ITEM,
+        barotropic::checked_signal_rate::ITEM,
+        barotropic::half_step::ITEM,
+        barotropic::predicted::ITEM,
+        barotropic::edges::ITEM,
+        barotropic::traced_edges::ITEM,
+        riemann::barotropic::flux_hlle::ITEM,
+        riemann::barotropic::flux_smoothed::ITEM,
+        barotropic::basis::ITEM,
+        barotropic::project::ITEM,
+        barotropic::restore::ITEM,
+    ]
 }
 
 /// Returns a double as a C++ literal with all its bits.

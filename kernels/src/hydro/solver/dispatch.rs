@@ -127,76 +127,83 @@ macro_rules! instruction_set {
         mod $module {
             use super::super::passes::{self, EdgePass, FlattenPass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
             use super::Passes;
+            use crate::hydro::law::{Law, select_law};
             use crate::hydro::limiter::select_limiter;
             use crate::hydro::riemann::select_riemann_solver;
             use crate::hydro::{FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme};
             use nestar_device::simd::Simd;
 
-            instruction_set!(@entry [$($features)?] primitives[const DUAL: bool](PrimitivePass));
+            instruction_set!(@entry [$($features)?] primitives of L [const DUAL: bool](PrimitivePass));
             instruction_set!(@entry [$($features)?] no_slopes[](SlopePass));
-            instruction_set!(@entry [$($features)?] slopes[const WAVES: bool, const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] wave_slopes of L [const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] parabolas[](SlopePass));
-            instruction_set!(@entry [$($features)?] limited_parabolas[const WAVES: bool, const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] limited_parabolas[const LIMITER: u32](SlopePass));
+            instruction_set!(@entry [$($features)?] wave_parabolas of L [const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] flatten[](FlattenPass));
-            instruction_set!(@entry [$($features)?] edges[const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](EdgePass));
-            instruction_set!(@entry [$($features)?] fluxes[const SOLVER: u32](FluxPass));
-            instruction_set!(@entry [$($features)?] shocks[](ShockPass) -> bool);
-            instruction_set!(@entry [$($features)?] damped_fluxes[](FluxPass));
+            instruction_set!(@entry [$($features)?] edges of L [const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](EdgePass));
+            instruction_set!(@entry [$($features)?] fluxes of L [const SOLVER: u32](FluxPass));
+            instruction_set!(@entry [$($features)?] shocks of L [](ShockPass) -> bool);
+            instruction_set!(@entry [$($features)?] damped_fluxes of L [](FluxPass));
             instruction_set!(@entry [$($features)?] internal_fluxes[](FluxPass));
             instruction_set!(@entry [$($features)?] scalar_fluxes[](FluxPass));
-            instruction_set!(@entry [$($features)?] predict[](PredictPass));
-            instruction_set!(@entry [$($features)?] update[const DUAL: bool](UpdatePass) -> PlaneOutcome<V::E>);
-            instruction_set!(@entry [$($features)?] signal_rate[const DUAL: bool](SignalRatePass) -> V::E);
+            instruction_set!(@entry [$($features)?] predict of L [](PredictPass));
+            instruction_set!(@entry [$($features)?] update of L [const DUAL: bool](UpdatePass) -> PlaneOutcome<V::E>);
+            instruction_set!(@entry [$($features)?] signal_rate of L [const DUAL: bool](SignalRatePass) -> V::E);
 
-            fn slopes_of<V: Simd>(method: &FluidMethod) -> unsafe fn(&SlopePass<V::E>) {
+            fn slopes_of<V: Simd, L: Law<N>, const N: usize>(method: &FluidMethod) -> unsafe fn(&SlopePass<V::E>) {
                 let hancock = method.scheme == Scheme::MusclHancock;
                 match (method.reconstruction, method.limits_waves()) {
                     (Reconstruction::Constant, _) => no_slopes::<V>,
-                    (Reconstruction::Plm, false) => select_limiter!(method.limiter, slopes::<V, false>),
-                    (Reconstruction::Plm, true) => select_limiter!(method.limiter, slopes::<V, true>),
+                    (Reconstruction::Plm, false) => select_limiter!(method.limiter, slopes::<V>),
+                    (Reconstruction::Plm, true) => select_limiter!(method.limiter, wave_slopes::<V, L, N>),
                     (Reconstruction::Ppm, _) if hancock => parabolas::<V>,
-                    (Reconstruction::Ppm, false) => select_limiter!(method.limiter, limited_parabolas::<V, false>),
-                    (Reconstruction::Ppm, true) => select_limiter!(method.limiter, limited_parabolas::<V, true>),
+                    (Reconstruction::Ppm, false) => select_limiter!(method.limiter, limited_parabolas::<V>),
+                    (Reconstruction::Ppm, true) => select_limiter!(method.limiter, wave_parabolas::<V, L, N>),
                 }
             }
 
-            fn edges_of<V: Simd>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
+            fn edges_of<V: Simd, L: Law<N>, const N: usize>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
                 let hancock = method.scheme == Scheme::MusclHancock;
                 let parabolic = method.reconstruction == Reconstruction::Ppm;
                 match (parabolic, hancock, method.dual.is_some()) {
-                    (false, true, false) => edges::<V, false, true, false>,
-                    (true, true, false) => edges::<V, true, true, false>,
-                    (false, true, true) => edges::<V, false, true, true>,
-                    (true, true, true) => edges::<V, true, true, true>,
-                    (false, false, _) => edges::<V, false, false, false>,
-                    (true, false, _) => edges::<V, true, false, false>,
+                    (false, true, false) => edges::<V, L, N, false, true, false>,
+                    (true, true, false) => edges::<V, L, N, true, true, false>,
+                    (false, true, true) => edges::<V, L, N, false, true, true>,
+                    (true, true, true) => edges::<V, L, N, true, true, true>,
+                    (false, false, _) => edges::<V, L, N, false, false, false>,
+                    (true, false, _) => edges::<V, L, N, true, false, false>,
+                }
+            }
+
+            fn passes_of<V: Simd, L: Law<N>, const N: usize>(method: &FluidMethod) -> Passes<V::E> {
+                let dual = method.dual.is_some();
+                Passes {
+                    primitives: if dual { primitives::<V, L, N, true> } else { primitives::<V, L, N, false> },
+                    slopes: slopes_of::<V, L, N>(method),
+                    flatten: flatten::<V>,
+                    edges: edges_of::<V, L, N>(method),
+                    fluxes: select_riemann_solver!(method.riemann, fluxes::<V, L, N>),
+                    shocks: shocks::<V, L, N>,
+                    damped_fluxes: damped_fluxes::<V, L, N>,
+                    internal_fluxes: internal_fluxes::<V>,
+                    scalar_fluxes: scalar_fluxes::<V>,
+                    predict: predict::<V, L, N>,
+                    update: if dual { update::<V, L, N, true> } else { update::<V, L, N, false> },
+                    signal_rate: if dual { signal_rate::<V, L, N, true> } else { signal_rate::<V, L, N, false> },
                 }
             }
 
             pub fn passes<V: Simd>(method: &FluidMethod) -> Passes<V::E> {
-                let dual = method.dual.is_some();
-                Passes {
-                    primitives: if dual { primitives::<V, true> } else { primitives::<V, false> },
-                    slopes: slopes_of::<V>(method),
-                    flatten: flatten::<V>,
-                    edges: edges_of::<V>(method),
-                    fluxes: select_riemann_solver!(method.riemann, fluxes::<V>),
-                    shocks: shocks::<V>,
-                    damped_fluxes: damped_fluxes::<V>,
-                    internal_fluxes: internal_fluxes::<V>,
-                    scalar_fluxes: scalar_fluxes::<V>,
-                    predict: predict::<V>,
-                    update: if dual { update::<V, true> } else { update::<V, false> },
-                    signal_rate: if dual { signal_rate::<V, true> } else { signal_rate::<V, false> },
-                }
+                select_law!(method.equation, passes_of::<V>)(method)
             }
         }
     };
-    (@entry [$($features:literal)?] $pass:ident[$(const $constant:ident: $kind:ty),*]($arguments:ident) $(-> $result:ty)?) => {
+    (@entry [$($features:literal)?] $pass:ident $(of $law:ident)? [$(const $constant:ident: $kind:ty),*]($arguments:ident) $(-> $result:ty)?) => {
         $(#[cfg_attr(target_arch = "x86_64", target_feature(enable = $features))])?
-        unsafe fn $pass<V: Simd, $(const $constant: $kind),*>(arguments: &$arguments<V::E>) $(-> $result)? {
+        unsafe fn $pass<V: Simd, $($law: Law<N>, const N: usize,)? $(const $constant: $kind),*>(arguments: &$arguments<V::E>) $(-> $result)? {
             // SAFETY: the caller's promise, unchanged
-            unsafe { passes::$pass::<V, $($constant),*>(arguments) }
+            unsafe { passes::$pass::<V, $($law, N,)? $($constant),*>(arguments) }
         }
     };
 }

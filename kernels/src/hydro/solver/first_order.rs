@@ -1,11 +1,11 @@
 //! First-order fluxes at flagged cells (GAMER-2, Schive et al. 2018, sec. 2.2).
+use super::passes::{component, of_law, with_energy};
 use super::scratch::PatchScratch;
+use super::{HydroReal, PatchSolver};
 use crate::PATCH;
 use crate::hydro::dual;
-use crate::hydro::eos::primitive_from_conserved;
+use crate::hydro::law::{Law, select_law};
 use crate::hydro::riemann::flux_of_scalar;
-use crate::hydro::riemann::hlle::flux_hlle;
-use nestar_device::Real;
 
 /// Flags for the 10^3 cells of a patch and one layer around it.
 ///
@@ -63,14 +63,15 @@ impl CellMask10 {
 /// Replaces fluxes next to flagged cells by the HLLE flux between cell averages of the input.
 ///
 /// The fluxes are in the plane array at `place`, through faces normal to `axis`, in plane `k` of the patch (8 for the uppermost z faces).
-pub(super) fn first_order_fluxes<R: Real>(
+pub(super) fn first_order_fluxes<R: HydroReal>(
+    solver: &PatchSolver<R>,
     scratch: &mut PatchScratch<R>,
-    gamma: R,
     cells: &CellMask10,
     [axis, k]: [usize; 2],
     place: usize,
 ) {
     let l = scratch.layout;
+    let donor_flux = select_law!(solver.method.equation, donor_flux::<R>);
     let (columns, rows) = [(PATCH + 1, PATCH), (PATCH, PATCH + 1), (PATCH, PATCH)][axis];
     for j in 0..rows {
         for i in 0..columns {
@@ -84,7 +85,7 @@ pub(super) fn first_order_fluxes<R: Real>(
                 let right = (k + l.ghosts) * l.steps()[2] + at;
                 donor_flux(
                     scratch,
-                    gamma,
+                    &solver.law,
                     axis,
                     [right - l.steps()[axis], right],
                     place + at,
@@ -95,31 +96,32 @@ pub(super) fn first_order_fluxes<R: Real>(
 }
 
 /// Stores at `to` the first-order flux between two cells of the input, given by their offsets.
-fn donor_flux<R: Real>(
+fn donor_flux<R: HydroReal, L: Law<N>, const N: usize>(
     scratch: &mut PatchScratch<R>,
-    gamma: R,
+    law: &[R; 2],
     axis: usize,
     cells: [usize; 2],
     to: usize,
 ) {
     let l = scratch.layout;
-    let order = [0, 1 + axis, 1 + (axis + 1) % 3, 1 + (axis + 2) % 3, 4];
+    let carries_internal = l.gas > N;
     let data = scratch.values_mut(0..l.total);
     let [left, right] = cells.map(|cell| {
-        let u = order.map(|c| data[cell + c * l.block]);
-        if l.gas == 5 {
-            return primitive_from_conserved(&u, gamma);
+        let u: [R; N] = std::array::from_fn(|v| data[cell + component(axis, v) * l.block]);
+        if !carries_internal {
+            return L::primitive(&u, law);
         }
-        dual::primitive(&u, data[cell + 5 * l.block], gamma)
+        let internal = data[cell + N * l.block];
+        of_law(&dual::primitive(&with_energy(&u), internal, law[0]))
     });
-    let f = flux_hlle(&left, &right, gamma);
-    for v in 0..5 {
-        data[to + order[v] * l.plane] = f[v];
+    let f = L::flux_hlle(&left, &right, law);
+    for v in 0..N {
+        data[to + component(axis, v) * l.plane] = f[v];
     }
-    if l.gas > 5 {
-        let [left, right] = [left, right].map(|w| [w[0], w[4]]);
-        let [velocity, internal] = dual::upwind_state(f[0], &left, &right, gamma);
-        data[to + 5 * l.plane] = velocity * internal;
+    if carries_internal {
+        let [left, right] = [left, right].map(|w| [w[0], w[L::PRESSURE]]);
+        let [velocity, internal] = dual::upwind_state(f[0], &left, &right, law[0]);
+        data[to + N * l.plane] = velocity * internal;
         data[to + l.components * l.plane] = velocity;
         data[to + (l.components + 1) * l.plane] = internal;
     }

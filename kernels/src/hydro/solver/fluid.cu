@@ -20,7 +20,7 @@ template<int D> RS_FN bool touches(const unsigned* cells, int f, int* at) {
 RS_FN State cell_average(const REAL* block, const REAL* input, const int* at, int D, int back) {
   int c[3] = {at[0], at[1], at[2]};
   c[D] -= back;
-  if constexpr (HALF_STEP) return load5(block, BLOCK, (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH)));
+  if constexpr (HALF_STEP) return load_state(block, BLOCK, (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH)));
   else return input_primitive(input, (c[0] + GHOSTS) + INPUT_WIDTH * ((c[1] + GHOSTS) + INPUT_WIDTH * (c[2] + GHOSTS)));
 }
 
@@ -41,15 +41,15 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
   if (flagged && touches<D>(flagged, f, at)) {
     l = rotated<D>(cell_average(block, input, at, D, 1));
     r = rotated<D>(cell_average(block, input, at, D, 0));
-    flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
+    flux = flux_hlle(l, r);
   } else {
     RS_UNROLL for (int v = 0; v < GAS; ++v) {
       l.d[v] = left[(D * GAS + component<D>(v)) * FACES + f];
       r.d[v] = right[(D * GAS + component<D>(v)) * FACES + f];
     }
     if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, f, at)) {
-      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = hydro::riemann::hlle::flux_smoothed<REAL>(l, r, gamma());
-      else flux = hydro::riemann::hlle::flux_hlle<REAL>(l, r, gamma());
+      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = flux_smoothed(l, r);
+      else flux = flux_hlle(l, r);
     } else {
       flux = riemann(l, r);
     }
@@ -57,7 +57,7 @@ RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* rig
   RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
   if constexpr (DUAL) {
     typedef rs::arr<REAL, 2> Two;
-    const Two both = hydro::dual::upwind_state<REAL>(flux.d[0], Two{{l.d[0], l.d[4]}}, Two{{r.d[0], r.d[4]}}, gamma());
+    const Two both = hydro::dual::upwind_state<REAL>(flux.d[0], Two{{l.d[0], l.d[PRESSURE]}}, Two{{r.d[0], r.d[PRESSURE]}}, gamma());
     REAL* to = right + D * GAS * FACES + f;
     to[0] = both.d[0];
     to[FACES] = both.d[1];
@@ -144,7 +144,7 @@ RS_FN Three velocity_at(const REAL* block, int at) { return Three{{block[BLOCK +
 
 // Returns 1 if the flow converges in a velocity jump along axis D.
 template<int D> RS_FN REAL compression_jump_along(const REAL* block, int at) {
-  return hydro::dual::compression_jump<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[4 * BLOCK + at], gamma(), thresholds().d[2]);
+  return hydro::dual::compression_jump<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[PRESSURE * BLOCK + at], gamma(), thresholds().d[2]);
 }
 
 // Returns total and internal energy of a cell after the step; `now` is the result of the fluxes, `internal` the value before.
@@ -159,7 +159,7 @@ RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, 
   const REAL step = hydro::dual::max_velocity_change_squared<REAL>(velocity_at(block, at), near);
   const REAL meeting = rs::max(rs::max(compression_jump_along<0>(block, at), compression_jump_along<1>(block, at)),
                                    compression_jump_along<2>(block, at));
-  return hydro::dual::reconcile_energies<REAL>(now, next, step, meeting, thresholds());
+  return hydro::dual::reconcile_energies<REAL>(with_energy(now), next, step, meeting, thresholds());
 }
 
 // Computes the new gas of the patch. Returns the largest signal rate among the cells of this thread.
@@ -177,18 +177,18 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flu
     }
     REAL signal;
     if constexpr (DUAL) {
-      const auto both = energies(block, faces, cell, u[5 * CELLS + cell], now, rate);
-      out[4 * CELLS + cell] = now.d[4] = both.d[0];
-      out[5 * CELLS + cell] = both.d[1];
-      signal = hydro::dual::checked_signal_rate<REAL>(now, both.d[1], inverse_dx, gamma());
+      const auto both = energies(block, faces, cell, u[GAS * CELLS + cell], now, rate);
+      out[PRESSURE * CELLS + cell] = now.d[PRESSURE] = both.d[0];
+      out[GAS * CELLS + cell] = both.d[1];
+      signal = hydro::dual::checked_signal_rate<REAL>(with_energy(now), both.d[1], inverse_dx, gamma());
     } else {
-      signal = hydro::eos::checked_signal_rate<REAL>(now, inverse_dx, gamma());
+      signal = checked_signal_rate(now, inverse_dx);
     }
     if (!(signal >= REAL(0))) mark_unphysical(mask, cell);
     largest = rs::max(largest, signal);
   }
   for (int v = 0; v < GAS; ++v) mesh::store_registers<false>(p.registers, row, v, flux + v * FACES, GAS * FACES);
-  if constexpr (DUAL) mesh::store_registers<false>(p.registers, row, 5, faces + 2 * FACES, GAS * FACES);
+  if constexpr (DUAL) mesh::store_registers<false>(p.registers, row, GAS, faces + 2 * FACES, GAS * FACES);
   return largest;
 }
 

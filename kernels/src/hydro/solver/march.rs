@@ -85,7 +85,7 @@ impl<R: HydroReal> March<'_, R> {
             stride: l.block,
             components: l.components,
             count: l.width.pow(3),
-            gamma: self.solver.gamma,
+            law: self.solver.law,
         };
         // SAFETY: both blocks lie inside the arena, padded for the widest vector
         unsafe { (self.solver.passes.primitives)(&arguments) }
@@ -105,6 +105,7 @@ impl<R: HydroReal> March<'_, R> {
             planes: PATCH + 2,
             count: span.count(),
             along: p.wrapping_add(l.shocks),
+            law: self.solver.law,
         };
         // SAFETY: the ranges keep at least one cell away from the block's surface, and the arrays are padded
         unsafe { (self.solver.passes.shocks)(&arguments) }
@@ -144,11 +145,12 @@ impl<R: HydroReal> March<'_, R> {
             upper: p.wrapping_add(l.upper + place),
             stride: l.plane,
             components: l.components,
+            variables: l.variables,
             gas: l.gas,
             count: span.count(),
             theta: self.solver.theta,
             axis,
-            gamma: self.solver.gamma,
+            law: self.solver.law,
         };
         // SAFETY: the span keeps as many cells from the block's surface as the reconstruction reads
         unsafe { (self.solver.passes.slopes)(&arguments) }
@@ -164,6 +166,7 @@ impl<R: HydroReal> March<'_, R> {
             lower: p.wrapping_add(l.lower + place),
             upper: p.wrapping_add(l.upper + place),
             stride: l.plane,
+            variables: l.variables,
             count: span.count(),
         };
         // SAFETY: the slopes of the span were just computed, and shocks were found in one layer around the patch
@@ -190,7 +193,7 @@ impl<R: HydroReal> March<'_, R> {
             components: l.components,
             count: span.count(),
             rates: self.rates,
-            gamma: self.solver.gamma,
+            law: self.solver.law,
         };
         // SAFETY: the span lies inside the block and the planes
         unsafe { (self.solver.passes.edges)(&arguments) }
@@ -230,7 +233,7 @@ impl<R: HydroReal> March<'_, R> {
             rows,
             length,
             pitch: l.width,
-            gamma: self.solver.gamma,
+            law: self.solver.law,
         };
         self.solve(&arguments, self.shocked);
     }
@@ -243,7 +246,7 @@ impl<R: HydroReal> March<'_, R> {
             if damped {
                 (self.solver.passes.damped_fluxes)(arguments);
             }
-            if arguments.gas > 5 {
+            if arguments.gas > self.layout.variables {
                 (self.solver.passes.internal_fluxes)(arguments);
             }
             if arguments.components > arguments.gas {
@@ -259,8 +262,8 @@ impl<R: HydroReal> March<'_, R> {
         let k = k - l.ghosts;
         if let Some(cells) = self.first_order {
             first_order::first_order_fluxes(
+                self.solver,
                 self.scratch,
-                self.solver.gamma,
                 cells,
                 [axis, k],
                 place,
@@ -365,7 +368,7 @@ impl<R: HydroReal> March<'_, R> {
             components: l.components,
             rates: self.rates,
             inverse_dx: self.inverse_dx,
-            gamma: self.solver.gamma,
+            law: self.solver.law,
             thresholds: self.solver.thresholds,
         };
         // SAFETY: the plane lies inside the block, its faces were just computed, the output was checked
@@ -409,13 +412,13 @@ impl<R: HydroReal> March<'_, R> {
             flux: p.wrapping_add(l.flux + l.slot(axis, k) * l.planes() + span.start),
             flux_stride: l.plane,
             axis,
-            components: 5,
-            gas: 5,
+            components: l.variables,
+            gas: l.variables,
             sets: self.solver.sets,
             rows: 1,
             length: span.count() + if axis == 2 { 0 } else { step },
             pitch: l.width,
-            gamma: self.solver.gamma,
+            law: self.solver.law,
         };
         self.solve(&arguments, false);
     }
@@ -432,7 +435,7 @@ impl<R: HydroReal> March<'_, R> {
             faces,
             count: span.count(),
             rates: self.rates.map(|rate| R::lit(0.5) * rate),
-            gamma: self.solver.gamma,
+            law: self.solver.law,
         };
         // SAFETY: the span lies inside the block and its faces were just computed
         unsafe { (self.solver.passes.predict)(&arguments) }

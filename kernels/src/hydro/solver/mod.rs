@@ -10,7 +10,7 @@ pub use dispatch::{HydroReal, LaneChoice};
 pub use first_order::CellMask10;
 pub use scratch::PatchScratch;
 
-use super::{FluidMethod, Scheme};
+use super::{FluidMethod, LawConstants, Scheme};
 use crate::mesh::ShareSets;
 use crate::{CELLS, PATCH};
 use dispatch::Passes;
@@ -22,7 +22,8 @@ use scratch::ScratchLayout;
 #[derive(Clone, Copy)]
 pub struct PatchSolver<R: HydroReal> {
     method: FluidMethod,
-    gamma: R,
+    /// Constants of the equation of state.
+    law: [R; 2],
     theta: R,
     /// Thresholds of dual energy; 0 without.
     thresholds: [R; 3],
@@ -64,22 +65,34 @@ impl<R: HydroReal> PatchOutcome<R> {
 }
 
 impl<R: HydroReal> PatchSolver<R> {
-    /// Creates a solver for gas with the ratio of specific heats `gamma` (larger than one) and `scalars` passive scalars.
+    /// Creates a solver for gas with the constants `law` of its equation of state, such as the ratio of specific heats (larger than one), and
+    /// `scalars` passive scalars.
     ///
     /// Results do not depend on `lanes`. [`LaneChoice::available`] tells what a processor without the requested instructions uses.
     ///
     /// # Panics
-    /// If the method uses dual energy without [`Scheme::MusclHancock`].
+    /// If the method uses dual energy without [`Scheme::MusclHancock`] or without an energy, or its Riemann solver does not serve the equation
+    /// of state.
     #[must_use]
-    pub fn new(method: FluidMethod, gamma: f64, scalars: usize, lanes: LaneChoice) -> Self {
+    pub fn new(
+        method: FluidMethod,
+        law: impl Into<LawConstants>,
+        scalars: usize,
+        lanes: LaneChoice,
+    ) -> Self {
         assert!(
-            method.dual.is_none() || method.scheme == Scheme::MusclHancock,
-            "dual energy needs the scheme MUSCL-Hancock"
+            method.dual.is_none()
+                || method.scheme == Scheme::MusclHancock && method.equation.has_energy(),
+            "dual energy needs the scheme MUSCL-Hancock and an energy"
+        );
+        assert!(
+            method.riemann_item().is_some(),
+            "the Riemann solver does not serve the equation of state"
         );
         let lanes = lanes.available();
         PatchSolver {
             method,
-            gamma: R::lit(gamma),
+            law: law.into().0.map(R::lit),
             theta: R::lit(method.minmod_theta),
             thresholds: method
                 .dual
@@ -103,7 +116,7 @@ impl<R: HydroReal> PatchSolver<R> {
         self.layout.ghosts
     }
 
-    /// Returns the number of components of a patch: five, the internal energy with dual energy, and the scalars.
+    /// Returns the number of components of a patch: those of the equation of state, the internal energy with dual energy, and the scalars.
     #[must_use]
     pub fn components(&self) -> usize {
         self.layout.components
@@ -167,7 +180,7 @@ impl<R: HydroReal> PatchSolver<R> {
         let arguments = SignalRatePass {
             row: row.as_ptr(),
             inverse_dx,
-            gamma: self.gamma,
+            law: self.law,
         };
         // SAFETY: the gas was checked, and the passes were chosen for this processor
         unsafe { (self.passes.signal_rate)(&arguments) }

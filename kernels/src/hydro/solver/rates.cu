@@ -22,11 +22,11 @@ KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
     const REAL* u = mesh::row_of(p.level, row);
     REAL largest = REAL(0);
     EACH(cell, CELLS) {
-      const auto state = fluid::load5(u, CELLS, cell);
+      const auto state = fluid::load_state(u, CELLS, cell);
       REAL rate;
       if constexpr (fluid::DUAL)
-        rate = fluid::hydro::dual::checked_signal_rate<REAL>(state, u[5 * CELLS + cell], inverse_dx, fluid::gamma());
-      else rate = fluid::hydro::eos::checked_signal_rate<REAL>(state, inverse_dx, fluid::gamma());
+        rate = fluid::hydro::dual::checked_signal_rate<REAL>(fluid::with_energy(state), u[fluid::GAS * CELLS + cell], inverse_dx, fluid::gamma());
+      else rate = fluid::checked_signal_rate(state, inverse_dx);
       largest = rs::max(largest, rate >= REAL(0) ? rate : rs::lim<REAL>::INFINITY_());
     }
     largest = launch::largest_of_block(largest);

@@ -17,10 +17,12 @@ pub(super) struct ScratchLayout {
     pub ghosts: usize,
     /// Cells of the gathered block along an axis.
     pub width: usize,
-    /// Five or six plus the number of scalars.
+    /// Components of the gas plus the number of scalars.
     pub components: usize,
     /// Components before the scalars.
     pub gas: usize,
+    /// Primitive variables of the gas.
+    pub variables: usize,
     /// Components of a plane array; with dual energy two more, for velocity and internal energy density at faces.
     pub in_planes: usize,
     /// Elements between components of a block.
@@ -70,6 +72,7 @@ impl ScratchLayout {
             width,
             components,
             gas,
+            variables: method.equation.components(),
             in_planes,
             block,
             plane,
@@ -133,7 +136,7 @@ impl<R: Real> PatchScratch<R> {
     /// Returns the gathered conserved state, `[component][k][j][i]`, to be filled before each update.
     ///
     /// Rows have [`width`](Self::width) cells, and components are [`component_stride`](Self::component_stride) elements apart: density,
-    /// momentum x, y, z, energy, the internal energy with dual energy, then the mass densities of the scalars.
+    /// momentum x, y, z, the energy if the gas has one, the internal energy with dual energy, then the mass densities of the scalars.
     pub fn input(&mut self) -> &mut [R] {
         let range = self.arena(0..self.layout.components * self.layout.block);
         &mut self.data[range]

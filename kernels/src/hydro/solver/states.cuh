@@ -1,7 +1,7 @@
 // Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
 // Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
-// large. The text before this file defines in namespace `fluid`: State, GHOSTS, HALF_STEP, PARABOLIC, gamma(), half_slope(), riemann(),
+// large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PARABOLIC, half_slope(),
 // KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
 // characteristic variables; CURE, true if shocks are detected; and DUAL, true if the internal energy is component 5, with thresholds().
 
@@ -18,8 +18,9 @@ using mesh::face_index;
 using mesh::PATCH;
 namespace hydro = ::nestar_kernels::hydro;
 typedef rs::arr<REAL, 3> Three;
+typedef rs::arr<REAL, 5> Five;
 
-constexpr int GAS = 5, FIRST_SCALAR = GAS + DUAL;
+constexpr int FIRST_SCALAR = GAS + DUAL;
 // Ghost layers that the reconstruction reads; width and cells of its block.
 constexpr int REACH = HALF_STEP ? GHOSTS : GHOSTS - 1;
 constexpr int WIDTH = PATCH + 2 * REACH;
@@ -40,8 +41,8 @@ typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
 // ---- positions
 
-// Component of density, normal momentum, the two tangential ones and energy.
-template<int D> RS_FN int component(int v) { return v == 0 ? 0 : v == 4 ? 4 : 1 + (D + v - 1) % 3; }
+// Component of variable v of a state in the order of a face normal to axis D: the velocities are rotated.
+template<int D> RS_FN int component(int v) { return v == 0 || v > 3 ? v : 1 + (D + v - 1) % 3; }
 template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH;
 
 RS_FN bool inside(int i) { return (unsigned)i < (unsigned)PATCH; }
@@ -50,18 +51,32 @@ RS_FN Three three(const rs::arr<double, 3>& x) { return Three{{(REAL)x[0], (REAL
 
 // ---- from conserved to primitive variables
 
-RS_FN State load5(const REAL* block, int stride, int at) {
+RS_FN State load_state(const REAL* block, int stride, int at) {
   State u;
   RS_UNROLL for (int v = 0; v < GAS; ++v) u.d[v] = block[v * stride + at];
   return u;
 }
 
+// The five variables of a gas with an energy, the only law with dual energy, and the state with these variables.
+RS_FN Five with_energy(const State& w) {
+  Five five;
+  RS_UNROLL for (int v = 0; v < 5; ++v) five.d[v] = w.d[v < GAS ? v : 0];
+  return five;
+}
+RS_FN State of_law(const Five& five) {
+  State w;
+  RS_UNROLL for (int v = 0; v < GAS; ++v) w.d[v] = five.d[v < 5 ? v : 0];
+  return w;
+}
+RS_FN REAL gamma() { return law().d[0]; }
+
 // Stores the primitive variables of a gathered cell.
 struct PrimitivePass {
   RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
-    State w = State{{u[0], u[1], u[2], u[3], u[4]}};
-    if constexpr (DUAL) w = hydro::dual::primitive<REAL>(w, u[5], gamma());
-    else w = hydro::eos::primitive_from_conserved<REAL>(w, gamma());
+    State w;
+    RS_UNROLL for (int v = 0; v < GAS; ++v) w.d[v] = u[v];
+    if constexpr (DUAL) w = of_law(hydro::dual::primitive<REAL>(with_energy(w), u[FIRST_SCALAR - 1], gamma()));
+    else w = primitive(w);
     RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * INPUT + cell] = w.d[v];
     RS_UNROLL for (int c = FIRST_SCALAR; c < COMPONENTS; ++c) block[c * INPUT + cell] = u[c] / u[0];
   }
@@ -78,7 +93,9 @@ struct Conserved {
 
 // Returns a state with the velocity rotated so that the normal component comes first.
 template<int D> RS_FN State rotated(const State& w) {
-  return State{{w.d[0], w.d[component<D>(1)], w.d[component<D>(2)], w.d[component<D>(3)], w.d[4]}};
+  State turned;
+  RS_UNROLL for (int v = 0; v < GAS; ++v) turned.d[v] = w.d[component<D>(v)];
+  return turned;
 }
 
 // ---- cells in shocks (passes/shocks.rs)
@@ -93,7 +110,7 @@ constexpr int ANY_SHOCK = 6 * SHOCK_WORDS;
 struct BlockCells {
   const REAL* block;
   RS_MEMBER Three operator()(int at, int axis) const { return Three{{block[at], block[(1 + axis) * BLOCK + at], pressure(at)}}; }
-  RS_MEMBER REAL pressure(int at) const { return block[4 * BLOCK + at]; }
+  RS_MEMBER REAL pressure(int at) const { return pressure_of(block[PRESSURE * BLOCK + at]); }
 };
 
 RS_FN bool in_layer(const int* cell) {
@@ -154,8 +171,8 @@ RS_FN unsigned slow_axes(const unsigned* shocks, const int* cell) {
 struct InputCells {
   const REAL* input;
   RS_MEMBER Three operator()(int at, int axis) const {
-    const State w = hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());
-    return Three{{w.d[0], w.d[1 + axis], w.d[4]}};
+    const State w = primitive(load_state(input, INPUT, at));
+    return Three{{w.d[0], w.d[1 + axis], pressure_of(w.d[PRESSURE])}};
   }
   RS_MEMBER REAL pressure(int at) const { return operator()(at, 0).d[2]; }
 };
@@ -163,7 +180,7 @@ struct InputCells {
 static_assert(HALF_STEP || !DUAL, "dual energy needs the scheme MUSCL-Hancock");
 
 RS_FN State input_primitive(const REAL* input, int at) {
-  return hydro::eos::primitive_from_conserved<REAL>(load5(input, INPUT, at), gamma());
+  return primitive(load_state(input, INPUT, at));
 }
 
 // Donor-cell fluxes through the two faces of a cell normal to axis D, in the order of components.
@@ -193,11 +210,11 @@ RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& h
   donor_fluxes<0>(input, at, old, below[0], above[0]);
   donor_fluxes<1>(input, at, old, below[1], above[1]);
   donor_fluxes<2>(input, at, old, below[2], above[2]);
-  REAL u[GAS];
+  State u;
   RS_UNROLL for (int c = 0; c < GAS; ++c)
-    u[c] = ::nestar_kernels::mesh::fluxes::advanced<REAL>(input[c * INPUT + at], Three{{below[0][c], below[1][c], below[2][c]}},
+    u.d[c] = ::nestar_kernels::mesh::fluxes::advanced<REAL>(input[c * INPUT + at], Three{{below[0][c], below[1][c], below[2][c]}},
                                           Three{{above[0][c], above[1][c], above[2][c]}}, half_rate);
-  const State next = hydro::hancock::predicted<REAL>(State{{u[0], u[1], u[2], u[3], u[4]}}, old, gamma());
+  const State next = predicted(u, old);
   RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * BLOCK + cell] = next.d[v];
   if (marked) mark_shocks(InputCells{input}, place, at, INPUT_WIDTH, shocks);
 }
@@ -205,19 +222,22 @@ RS_FN void predict_cell(const REAL* input, REAL* block, int cell, const Three& h
 // ---- states at the faces of a cell
 
 // Values of five consecutive cells along axis D.
-template<int D> RS_FN State five(const REAL* w, int at) {
+template<int D> RS_FN Five five(const REAL* w, int at) {
   constexpr int s = STEP<D>;
-  return State{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
+  return Five{{w[at - 2 * s], w[at - s], w[at], w[at + s], w[at + 2 * s]}};
 }
 
 // Returns the factor for the distances to the edges along axis D in strong shocks and in converging cold gas.
 template<int D> RS_FN REAL flattening_factors(const REAL* block, int at) {
   const REAL* v = block + (1 + D) * BLOCK + at;
   REAL left = REAL(1);
-  if constexpr (PARABOLIC && HALF_STEP)
-    left = hydro::ppm::flattening<REAL>(five<D>(block + 4 * BLOCK, at), rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
+  if constexpr (PARABOLIC && HALF_STEP) {
+    Five p = five<D>(block + PRESSURE * BLOCK, at);
+    RS_UNROLL for (int n = 0; n < 5; ++n) p.d[n] = pressure_of(p.d[n]);
+    left = hydro::ppm::flattening<REAL>(p, rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
+  }
   if constexpr (DUAL) {
-    const REAL* p = block + 4 * BLOCK + at;
+    const REAL* p = block + PRESSURE * BLOCK + at;
     left = left * hydro::dual::slope_factor<REAL>(Three{{p[-STEP<D>], p[0], p[STEP<D>]}},
                                                  rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}}, block[at], gamma());
   }
@@ -251,23 +271,23 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
 
 // Returns half the differences of the gas across a cell along axis D, limited in characteristic variables.
 template<int D> RS_FN State half_slopes_of_waves(const REAL* block, int at) {
-  const State here = rotated<D>(load5(block, BLOCK, at));
-  State below = rotated<D>(load5(block, BLOCK, at - STEP<D>)), above = rotated<D>(load5(block, BLOCK, at + STEP<D>));
-  const rs::arr<REAL, 4> basis = hydro::characteristic::basis<REAL>(here, gamma());
+  const State here = rotated<D>(load_state(block, BLOCK, at));
+  State below = rotated<D>(load_state(block, BLOCK, at - STEP<D>)), above = rotated<D>(load_state(block, BLOCK, at + STEP<D>));
+  const WaveBasis basis = wave_basis(here);
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
     below.d[v] = here.d[v] - below.d[v];
     above.d[v] = above.d[v] - here.d[v];
   }
-  below = hydro::characteristic::project<REAL>(below, basis);
-  above = hydro::characteristic::project<REAL>(above, basis);
+  below = to_waves(below, basis);
+  above = to_waves(above, basis);
   RS_UNROLL for (int v = 0; v < GAS; ++v) below.d[v] = half_slope(below.d[v], above.d[v]);
-  const State turned = hydro::characteristic::restore<REAL>(below, basis);
+  const State turned = from_waves(below, basis);
   State half;
   RS_UNROLL for (int v = 0; v < GAS; ++v) half.d[component<D>(v)] = turned.d[v];
   return half;
 }
 
-template<int D> RS_FN void distances5(const REAL* block, int at, State& lower, State& upper) {
+template<int D> RS_FN void distances_of_gas(const REAL* block, int at, State& lower, State& upper) {
   const REAL left = flattening_factors<D>(block, at);
   if constexpr (WAVES && PARABOLIC) {
     const State before = half_slopes_of_waves<D>(block, at - STEP<D>), here = half_slopes_of_waves<D>(block, at),
@@ -303,8 +323,8 @@ RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State
                        const State& lower, const State& upper, const Three& rate) {
   const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
   const auto both = PARABOLIC && HALF_STEP
-                        ? hydro::hancock::traced_edges<REAL>(turned_w, turned_h, below, above, rate.d[D], gamma())
-                        : hydro::hancock::edges<REAL>(turned_w, turned_h, below, above);
+                        ? traced_edges(turned_w, turned_h, below, above, rate.d[D])
+                        : edges_of(turned_w, turned_h, below, above);
   const int n = D == 0 ? i : D == 1 ? j : k, f = face_index<D>(i, j, k);
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
     const int at = (D * GAS + component<D>(v)) * FACES + f;
@@ -329,11 +349,11 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if (!x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const bool marked = CURE && HALF_STEP && !is_smooth(BlockCells{block}, at, WIDTH);
-  const State w = load5(block, BLOCK, at);
+  const State w = load_state(block, BLOCK, at);
   State lower[3], upper[3], h = w;
-  if (HALF_STEP || x) distances5<0>(block, at, lower[0], upper[0]);
-  if (HALF_STEP || y) distances5<1>(block, at, lower[1], upper[1]);
-  if (HALF_STEP || z) distances5<2>(block, at, lower[2], upper[2]);
+  if (HALF_STEP || x) distances_of_gas<0>(block, at, lower[0], upper[0]);
+  if (HALF_STEP || y) distances_of_gas<1>(block, at, lower[1], upper[1]);
+  if (HALF_STEP || z) distances_of_gas<2>(block, at, lower[2], upper[2]);
   if constexpr (CURE) {
     const int place[3] = {i + 1, j + 1, k + 1};
     unsigned slow = 0;
@@ -343,7 +363,7 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   }
   if constexpr (HALF_STEP) {
     const rs::arr<State, 3> half{{halves(lower[0], upper[0]), halves(lower[1], upper[1]), halves(lower[2], upper[2])}};
-    h = hydro::hancock::half_step<REAL>(w, half, rate, gamma());
+    h = half_step(w, half, rate);
   }
   if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0], rate);
   if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1], rate);

@@ -1,9 +1,9 @@
 //! Fluxes through faces.
-use super::{largest, rows_at_once, splat};
+use super::{component, largest, rows_at_once, splat2};
 use crate::PATCH;
 use crate::hydro::dual;
-use crate::hydro::riemann::hlle::{flux_hlle, flux_smoothed};
-use crate::hydro::riemann::{flux, flux_of_scalar, normalized_fraction};
+use crate::hydro::law::Law;
+use crate::hydro::riemann::{flux_of_scalar, normalized_fraction};
 use crate::hydro::shock::damped;
 use crate::mesh::ShareSets;
 use nestar_device::simd::Simd;
@@ -30,22 +30,11 @@ pub struct FluxPass<E> {
     pub rows: usize,
     pub length: usize,
     pub pitch: usize,
-    pub gamma: E,
+    /// Constants of the law.
+    pub law: [E; 2],
 }
 
 impl<E> FluxPass<E> {
-    /// Returns the components of density, normal momentum, the two tangential ones and energy.
-    #[inline(always)]
-    fn order(&self) -> [usize; 5] {
-        [
-            0,
-            1 + self.axis,
-            1 + (self.axis + 1) % 3,
-            1 + (self.axis + 2) % 3,
-            4,
-        ]
-    }
-
     /// Returns the number of rows processed together and the offset of the second one. With one long row the second half of a wide vector
     /// simply follows.
     #[inline(always)]
@@ -77,6 +66,21 @@ impl<E> FluxPass<E> {
         )
     }
 
+    /// Returns the states on the lower and upper sides of the faces at `o`.
+    #[inline(always)]
+    unsafe fn states<V: Simd<E = E>, const N: usize>(&self, o: usize, pitch: usize) -> [[V; N]; 2] {
+        let (mut l, mut r) = ([V::lit(0.0); N], [V::lit(0.0); N]);
+        for v in 0..N {
+            let at = o + component(self.axis, v) * self.state_stride;
+            // SAFETY: the caller vouches for these faces
+            unsafe {
+                l[v] = V::load2(self.left.add(at), pitch);
+                r[v] = V::load2(self.right.add(at), pitch);
+            }
+        }
+        [l, r]
+    }
+
     /// Returns component `c` on the lower and upper sides of the faces at `o`.
     #[inline(always)]
     unsafe fn concentrations<V: Simd<E = E>>(&self, o: usize, c: usize, pitch: usize) -> (V, V) {
@@ -93,23 +97,18 @@ impl<E> FluxPass<E> {
 
 /// Computes the fluxes of the gas.
 #[inline(always)]
-pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
-    let gamma = splat::<V>(a.gamma);
-    let order = a.order();
+pub unsafe fn fluxes<V: Simd, L: Law<N>, const N: usize, const SOLVER: u32>(a: &FluxPass<V::E>) {
+    let law = splat2::<V>(a.law);
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
         for i in (0..a.length).step_by(V::N) {
             let o = row * a.pitch + i;
             // SAFETY: the rows, and those a wide vector adds, lie inside the planes
             unsafe {
-                let (mut l, mut r) = ([gamma; 5], [gamma; 5]);
-                for v in 0..5 {
-                    l[v] = V::load2(a.left.add(o + order[v] * a.state_stride), pitch);
-                    r[v] = V::load2(a.right.add(o + order[v] * a.state_stride), pitch);
-                }
-                let f = flux::<V, SOLVER>(&l, &r, gamma);
-                for v in 0..5 {
-                    f[v].store2(a.flux.add(o + order[v] * a.flux_stride), pitch);
+                let [l, r] = a.states::<V, N>(o, pitch);
+                let f = L::flux::<V, SOLVER>(&l, &r, &law);
+                for v in 0..N {
+                    f[v].store2(a.flux.add(o + component(a.axis, v) * a.flux_stride), pitch);
                 }
             }
         }
@@ -119,10 +118,9 @@ pub unsafe fn fluxes<V: Simd, const SOLVER: u32>(a: &FluxPass<V::E>) {
 /// Replaces the fluxes of the gas through faces that are transverse to a shock by HLLE fluxes, and those through faces that are normal to a
 /// slow shock by smoothed ones.
 #[inline(always)]
-pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
-    let gamma = splat::<V>(a.gamma);
+pub unsafe fn damped_fluxes<V: Simd, L: Law<N>, const N: usize>(a: &FluxPass<V::E>) {
+    let law = splat2::<V>(a.law);
     let zero = V::lit(0.0);
-    let order = a.order();
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
         for i in (0..a.length).step_by(V::N) {
@@ -133,20 +131,16 @@ pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                 if !Num::gt(largest(found), V::E::lit(0.0)) {
                     continue;
                 }
-                let (mut l, mut r) = ([gamma; 5], [gamma; 5]);
-                for v in 0..5 {
-                    l[v] = V::load2(a.left.add(o + order[v] * a.state_stride), pitch);
-                    r[v] = V::load2(a.right.add(o + order[v] * a.state_stride), pitch);
-                }
-                let mut f = flux_hlle(&l, &r, gamma);
+                let [l, r] = a.states::<V, N>(o, pitch);
+                let mut f = L::flux_hlle(&l, &r, &law);
                 if Num::gt(largest(slow), V::E::lit(1.0)) {
-                    let smoothed = flux_smoothed(&l, &r, gamma);
-                    for v in 0..5 {
+                    let smoothed = L::flux_smoothed(&l, &r, &law);
+                    for v in 0..N {
                         f[v] = V::select(Num::gt(slow, V::lit(1.0)), smoothed[v], f[v]);
                     }
                 }
-                for v in 0..5 {
-                    let flux = a.flux.add(o + order[v] * a.flux_stride);
+                for v in 0..N {
+                    let flux = a.flux.add(o + component(a.axis, v) * a.flux_stride);
                     let old = V::load2(flux, pitch);
                     V::select(Num::gt(found, zero), f[v], old).store2(flux, pitch);
                 }
@@ -159,7 +153,7 @@ pub unsafe fn damped_fluxes<V: Simd>(a: &FluxPass<V::E>) {
 /// components.
 #[inline(always)]
 pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
-    let gamma = splat::<V>(a.gamma);
+    let [gamma, _] = splat2::<V>(a.law);
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
         for i in (0..a.length).step_by(V::N) {

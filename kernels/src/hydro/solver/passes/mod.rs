@@ -11,7 +11,7 @@ mod update;
 pub use fluxes::{FluxPass, damped_fluxes, fluxes, internal_fluxes, scalar_fluxes};
 pub use reconstruct::{
     EdgePass, FlattenPass, PrimitivePass, SlopePass, edges, flatten, limited_parabolas, no_slopes,
-    parabolas, primitives, slopes,
+    parabolas, primitives, slopes, wave_parabolas, wave_slopes,
 };
 pub use shocks::{ShockPass, shocks};
 pub use update::{
@@ -37,17 +37,56 @@ pub(super) unsafe fn load5<V: Simd>(p: *const V::E, stride: usize) -> [V; 5] {
     }
 }
 
-/// Stores five values, `stride` elements apart.
+/// Loads a state, with components `stride` elements apart.
 #[inline(always)]
-pub(super) unsafe fn store5<V: Simd>(x: &[V; 5], p: *mut V::E, stride: usize) {
-    // SAFETY: the caller vouches for five vectors `stride` apart
+pub(super) unsafe fn load_state<V: Simd, const N: usize>(p: *const V::E, stride: usize) -> [V; N] {
+    // SAFETY: the caller vouches for `N` vectors `stride` apart
     unsafe {
-        x[0].store(p);
-        x[1].store(p.add(stride));
-        x[2].store(p.add(2 * stride));
-        x[3].store(p.add(3 * stride));
-        x[4].store(p.add(4 * stride));
+        let mut u = [V::load(p); N];
+        for c in 1..N {
+            u[c] = V::load(p.add(c * stride));
+        }
+        u
     }
+}
+
+/// Stores a state, with components `stride` elements apart.
+#[inline(always)]
+pub(super) unsafe fn store_state<V: Simd, const N: usize>(
+    u: &[V; N],
+    p: *mut V::E,
+    stride: usize,
+) {
+    for c in 0..N {
+        // SAFETY: the caller vouches for `N` vectors `stride` apart
+        unsafe { u[c].store(p.add(c * stride)) };
+    }
+}
+
+/// Returns the component of variable `v` of a state in the order of a face normal to `axis`: the velocities are rotated.
+#[inline(always)]
+pub(super) const fn component(axis: usize, v: usize) -> usize {
+    if v >= 1 && v <= 3 { 1 + (axis + v - 1) % 3 } else { v }
+}
+
+/// Returns the five variables of a gas with an energy, the only law with dual energy.
+#[inline(always)]
+pub(super) fn with_energy<V: Simd, const N: usize>(w: &[V; N]) -> [V; 5] {
+    let mut five = [w[0]; 5];
+    for v in 1..5 {
+        five[v] = w[if v < N { v } else { 0 }];
+    }
+    five
+}
+
+/// Returns the `N` variables of such a gas, the inverse of [`with_energy`].
+#[inline(always)]
+pub(super) fn of_law<V: Simd, const N: usize>(five: &[V; 5]) -> [V; N] {
+    let mut w = [five[0]; N];
+    for v in 1..N {
+        w[v] = five[if v < 5 { v } else { 0 }];
+    }
+    w
 }
 
 /// Returns the same number in every lane.
@@ -56,6 +95,12 @@ pub(super) fn splat<V: Simd>(x: V::E) -> V {
     let lanes = [x; 16];
     // SAFETY: no lane type is wider than sixteen
     unsafe { V::load(lanes.as_ptr()) }
+}
+
+/// Applies [`splat`] to the constants of a law.
+#[inline(always)]
+pub(super) fn splat2<V: Simd>(x: [V::E; 2]) -> [V; 2] {
+    [splat(x[0]), splat(x[1])]
 }
 
 /// Applies [`splat`] to one number per axis.

@@ -1,8 +1,11 @@
 //! Reconstruction: from the conserved block to the states at the faces of its cells.
-use super::{largest, load5, splat, splat3, store5};
+use super::{
+    component, largest, load_state, load5, of_law, splat, splat2, splat3, store_state, with_energy,
+};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
-use crate::hydro::{characteristic, dual, eos, hancock};
+use crate::hydro::law::Law;
+use crate::hydro::{dual, hancock};
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num};
 
@@ -14,25 +17,29 @@ pub struct PrimitivePass<E> {
     pub stride: usize,
     pub components: usize,
     pub count: usize,
-    pub gamma: E,
+    /// Constants of the law.
+    pub law: [E; 2],
 }
 
 /// Converts scalars to mass fractions, by a division each, so that a scalar equal to the density gives exactly one.
 #[inline(always)]
-pub unsafe fn primitives<V: Simd, const DUAL: bool>(a: &PrimitivePass<V::E>) {
-    let gamma = splat::<V>(a.gamma);
+pub unsafe fn primitives<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
+    a: &PrimitivePass<V::E>,
+) {
+    let law = splat2::<V>(a.law);
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond lie inside each component of both blocks
         unsafe {
-            let u = load5::<V>(a.conserved.add(o), a.stride);
+            let u = load_state::<V, N>(a.conserved.add(o), a.stride);
             let w = if DUAL {
-                dual::primitive(&u, V::load(a.conserved.add(o + 5 * a.stride)), gamma)
+                let internal = V::load(a.conserved.add(o + N * a.stride));
+                of_law(&dual::primitive(&with_energy(&u), internal, law[0]))
             } else {
-                eos::primitive_from_conserved(&u, gamma)
+                L::primitive(&u, &law)
             };
-            store5(&w, a.primitive.add(o), a.stride);
-            for c in 5 + usize::from(DUAL)..a.components {
+            store_state(&w, a.primitive.add(o), a.stride);
+            for c in N + usize::from(DUAL)..a.components {
                 (V::load(a.conserved.add(o + c * a.stride)) / u[0])
                     .store(a.primitive.add(o + c * a.stride));
             }
@@ -53,21 +60,22 @@ pub struct SlopePass<E> {
     pub upper: *mut E,
     pub stride: usize,
     pub components: usize,
-    /// Components before the scalars.
+    /// Number of primitive variables of the gas, and of components before the scalars.
+    pub variables: usize,
     pub gas: usize,
     pub count: usize,
     /// Parameter of the limiter.
     pub theta: E,
-    /// Axis of the differences, and ratio of specific heats; read where waves are limited.
+    /// Axis of the differences, and constants of the law; read where waves are limited.
     pub axis: usize,
-    pub gamma: E,
+    pub law: [E; 2],
 }
 
 impl<E> SlopePass<E> {
-    /// Iterates over the five primitive variables and the scalars.
+    /// Iterates over the primitive variables of the gas and the scalars.
     #[inline(always)]
     fn reconstructed_components(&self) -> impl Iterator<Item = usize> + use<E> {
-        (0..5).chain(self.gas..self.components)
+        (0..self.variables).chain(self.gas..self.components)
     }
 }
 
@@ -84,11 +92,17 @@ pub unsafe fn no_slopes<V: Simd>(a: &SlopePass<V::E>) {
     }
 }
 
-/// Computes half the limited differences across the cells. With `WAVES`, those of the gas are limited in characteristic variables.
+/// Computes half the limited differences across the cells.
 #[inline(always)]
-pub unsafe fn slopes<V: Simd, const WAVES: bool, const LIMITER: u32>(a: &SlopePass<V::E>) {
+pub unsafe fn slopes<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
+    // SAFETY: the caller vouches for the range
+    unsafe { slopes_from::<V, LIMITER>(a, 0) }
+}
+
+/// Computes half the limited differences of the components from `first` on.
+#[inline(always)]
+unsafe fn slopes_from<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>, first: usize) {
     let theta = splat::<V>(a.theta);
-    let first = if WAVES { a.gas } else { 0 };
     for c in a.reconstructed_components().filter(|&c| c >= first) {
         let mut o = 0;
         while o < a.count {
@@ -103,13 +117,22 @@ pub unsafe fn slopes<V: Simd, const WAVES: bool, const LIMITER: u32>(a: &SlopePa
             o += V::N;
         }
     }
+}
+
+/// Computes half the differences across the cells; those of the gas are limited in characteristic variables.
+#[inline(always)]
+pub unsafe fn wave_slopes<V: Simd, L: Law<N>, const N: usize, const LIMITER: u32>(
+    a: &SlopePass<V::E>,
+) {
+    // SAFETY: the caller vouches for the range
+    unsafe { slopes_from::<V, LIMITER>(a, a.gas) };
     let mut o = 0;
-    while WAVES && o < a.count {
+    while o < a.count {
         // SAFETY: as above
         unsafe {
-            let half = half_slopes_of_waves::<V, LIMITER>(a, a.cells.add(o));
+            let half = half_slopes_of_waves::<V, L, N, LIMITER>(a, a.cells.add(o));
             let turned = rotated(&half, (3 - a.axis) % 3);
-            store5(&turned, a.lower.add(o), a.stride);
+            store_state(&turned, a.lower.add(o), a.stride);
         }
         o += V::N;
     }
@@ -118,31 +141,23 @@ pub unsafe fn slopes<V: Simd, const WAVES: bool, const LIMITER: u32>(a: &SlopePa
 /// Returns half the differences of the gas across the cells at `cells`, limited in characteristic variables. The velocity along the axis is
 /// the first one.
 #[inline(always)]
-unsafe fn half_slopes_of_waves<V: Simd, const LIMITER: u32>(
+unsafe fn half_slopes_of_waves<V: Simd, L: Law<N>, const N: usize, const LIMITER: u32>(
     a: &SlopePass<V::E>,
     cells: *const V::E,
-) -> [V; 5] {
+) -> [V; N] {
     let theta = splat::<V>(a.theta);
     // SAFETY: the caller keeps one cell away from the block's surface along the axis
     let [before, here, after] = unsafe {
         [cells.sub(a.step), cells, cells.add(a.step)]
-            .map(|p| rotated(&load5::<V>(p, a.cell_stride), a.axis))
+            .map(|p| rotated(&load_state::<V, N>(p, a.cell_stride), a.axis))
     };
-    let basis = characteristic::basis(&here, splat::<V>(a.gamma));
     let (mut below, mut above) = (here, here);
-    for v in 0..5 {
+    for v in 0..N {
         below[v] = here[v] - before[v];
         above[v] = after[v] - here[v];
     }
-    let (below, above) = (
-        characteristic::project(&below, &basis),
-        characteristic::project(&above, &basis),
-    );
-    let mut limited = below;
-    for v in 0..5 {
-        limited[v] = half_slope::<V, LIMITER>(below[v], above[v], theta);
-    }
-    characteristic::restore(&limited, &basis)
+    let limit = |below: V, above: V| half_slope::<V, LIMITER>(below, above, theta);
+    L::limited_waves(&here, [&below, &above], &splat2::<V>(a.law), limit)
 }
 
 /// Computes parabolas: bounded ones for scalars, those that preserve extrema for the gas.
@@ -152,7 +167,7 @@ pub unsafe fn parabolas<V: Simd>(a: &SlopePass<V::E>) {
         // SAFETY: the range keeps two cells away from the block's surface along the axis
         unsafe {
             each_parabola::<V>(a, c, |w| {
-                if c >= 5 {
+                if c >= a.gas {
                     bounded_parabola(w)
                 } else {
                     parabola(w)
@@ -162,19 +177,22 @@ pub unsafe fn parabolas<V: Simd>(a: &SlopePass<V::E>) {
     }
 }
 
-/// Computes parabolas: bounded ones for scalars, those from limited slopes for the gas. With `WAVES`, the slopes are limited in
-/// characteristic variables.
+/// Computes parabolas: bounded ones for scalars, those from limited slopes for the gas.
 #[inline(always)]
-pub unsafe fn limited_parabolas<V: Simd, const WAVES: bool, const LIMITER: u32>(
-    a: &SlopePass<V::E>,
-) {
+pub unsafe fn limited_parabolas<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>) {
+    // SAFETY: the caller vouches for the range
+    unsafe { limited_parabolas_from::<V, LIMITER>(a, 0) }
+}
+
+/// Computes the same of the components from `first` on.
+#[inline(always)]
+unsafe fn limited_parabolas_from<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E>, first: usize) {
     let theta = splat::<V>(a.theta);
-    let first = if WAVES { a.gas } else { 0 };
     for c in a.reconstructed_components().filter(|&c| c >= first) {
         // SAFETY: the range keeps two cells away from the block's surface along the axis
         unsafe {
             each_parabola::<V>(a, c, |w| {
-                if c >= 5 {
+                if c >= a.gas {
                     return bounded_parabola(w);
                 }
                 let half_of = |n: usize| {
@@ -184,16 +202,25 @@ pub unsafe fn limited_parabolas<V: Simd, const WAVES: bool, const LIMITER: u32>(
             });
         }
     }
+}
+
+/// Computes the same, with the slopes of the gas limited in characteristic variables.
+#[inline(always)]
+pub unsafe fn wave_parabolas<V: Simd, L: Law<N>, const N: usize, const LIMITER: u32>(
+    a: &SlopePass<V::E>,
+) {
+    // SAFETY: the caller vouches for the range
+    unsafe { limited_parabolas_from::<V, LIMITER>(a, a.gas) };
     let mut o = 0;
-    while WAVES && o < a.count {
+    while o < a.count {
         // SAFETY: as above
         unsafe {
             let at = a.cells.add(o);
             let half = [at.sub(a.step), at, at.add(a.step)]
-                .map(|p| half_slopes_of_waves::<V, LIMITER>(a, p));
-            for v in 0..5 {
+                .map(|p| half_slopes_of_waves::<V, L, N, LIMITER>(a, p));
+            for v in 0..N {
                 // the component of the variable before the rotation
-                let c = [0, 1 + a.axis, 1 + (a.axis + 1) % 3, 1 + (a.axis + 2) % 3, 4][v];
+                let c = component(a.axis, v);
                 let w = load5::<V>(at.add(c * a.cell_stride).sub(2 * a.step), a.step);
                 let (lower, upper) = limited_parabola(&w, &[0, 1, 2].map(|n| half[n][v]));
                 lower.store(a.lower.add(c * a.stride + o));
@@ -231,6 +258,8 @@ pub struct FlattenPass<E> {
     pub lower: *mut E,
     pub upper: *mut E,
     pub stride: usize,
+    /// Number of primitive variables of the gas.
+    pub variables: usize,
     pub count: usize,
 }
 
@@ -244,7 +273,7 @@ pub unsafe fn flatten<V: Simd>(a: &FlattenPass<V::E>) {
             let shock = V::load(a.shocks.add(o));
             if Num::gt(largest(shock), V::E::lit(1.0)) {
                 for distances in [a.lower, a.upper] {
-                    for v in 0..5 {
+                    for v in 0..a.variables {
                         let p = distances.add(o + v * a.stride);
                         V::select(Num::gt(shock, V::lit(1.0)), V::lit(0.0), V::load(p)).store(p);
                     }
@@ -273,50 +302,58 @@ pub struct EdgePass<E> {
     pub count: usize,
     /// `dt / dx`.
     pub rates: [E; 3],
-    pub gamma: E,
+    /// Constants of the law.
+    pub law: [E; 2],
 }
 
 /// Computes edge states of gas and scalars after half a step; without `HALF_STEP` the gas is already at half a step.
 #[inline(always)]
-pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool>(
+pub unsafe fn edges<
+    V: Simd,
+    L: Law<N>,
+    const N: usize,
+    const PARABOLIC: bool,
+    const HALF_STEP: bool,
+    const DUAL: bool,
+>(
     a: &EdgePass<V::E>,
 ) {
-    let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
+    let (law, rates) = (splat2::<V>(a.law), splat3::<V>(a.rates));
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
         unsafe {
-            let w = load5::<V>(a.cells.add(o), a.cell_stride);
-            let left = flattening_factors::<V, PARABOLIC, HALF_STEP, DUAL>(a, o);
+            let w = load_state::<V, N>(a.cells.add(o), a.cell_stride);
+            let left = flattening_factors::<V, L, N, PARABOLIC, HALF_STEP, DUAL>(a, o);
             let mut h = w;
             if HALF_STEP {
                 let mut half = [w; 3];
                 for d in 0..3 {
-                    let (lower, upper) = distances::<V, PARABOLIC, DUAL>(a, d, o, left[d], 0);
+                    let (lower, upper) = distances::<V, N, PARABOLIC, DUAL>(a, d, o, left[d], 0);
                     half[d] = lower;
                     if PARABOLIC {
-                        for v in 0..5 {
+                        for v in 0..N {
                             half[d][v] = V::lit(0.5) * (lower[v] + upper[v]);
                         }
                     }
                 }
-                h = hancock::half_step(&w, &half, &rates, gamma);
+                h = L::half_step(&w, &half, &rates, &law);
             }
             for d in 0..3 {
                 // the velocity along the axis first
                 let turn = if PARABOLIC && HALF_STEP { d } else { 0 };
-                let (lower, upper) = distances::<V, PARABOLIC, DUAL>(a, d, o, left[d], turn);
+                let (lower, upper) = distances::<V, N, PARABOLIC, DUAL>(a, d, o, left[d], turn);
                 let (low, high) = if PARABOLIC && HALF_STEP {
                     let (w, h) = (rotated(&w, d), rotated(&h, d));
-                    hancock::traced_edges(&w, &h, &lower, &upper, rates[d], gamma)
+                    L::traced_edges(&w, &h, [&lower, &upper], rates[d], &law)
                 } else {
-                    hancock::edges(&w, &h, &lower, &upper)
+                    L::edges(&w, &h, [&lower, &upper])
                 };
                 let back = (3 - turn) % 3;
-                store5(&rotated(&low, back), a.low[d].add(o), a.stride);
-                store5(&rotated(&high, back), a.high[d].add(o), a.stride);
+                store_state(&rotated(&low, back), a.low[d].add(o), a.stride);
+                store_state(&rotated(&high, back), a.high[d].add(o), a.stride);
             }
-            for c in 5 + usize::from(DUAL)..a.components {
+            for c in N + usize::from(DUAL)..a.components {
                 let velocity = [w[1], w[2], w[3]];
                 scalar_edges::<V, PARABOLIC, DUAL>(a, o, c, &velocity, &rates, &left);
             }
@@ -327,15 +364,20 @@ pub unsafe fn edges<V: Simd, const PARABOLIC: bool, const HALF_STEP: bool, const
 
 /// Returns the state with its velocities rotated by `turn` places.
 #[inline(always)]
-fn rotated<V: Simd>(w: &[V; 5], turn: usize) -> [V; 5] {
-    let velocity = |n: usize| w[1 + (n + turn) % 3];
-    [w[0], velocity(0), velocity(1), velocity(2), w[4]]
+fn rotated<V: Simd, const N: usize>(w: &[V; N], turn: usize) -> [V; N] {
+    let mut turned = *w;
+    for n in 0..3 {
+        turned[1 + n] = w[1 + (n + turn) % 3];
+    }
+    turned
 }
 
 /// Returns the factors for the distances in the cells at `o`, by axis, in strong shocks and in converging cold gas.
 #[inline(always)]
 unsafe fn flattening_factors<
     V: Simd,
+    L: Law<N>,
+    const N: usize,
     const PARABOLIC: bool,
     const HALF_STEP: bool,
     const DUAL: bool,
@@ -343,6 +385,7 @@ unsafe fn flattening_factors<
     a: &EdgePass<V::E>,
     o: usize,
 ) -> [V; 3] {
+    let law = splat2::<V>(a.law);
     let mut left = [V::lit(1.0); 3];
     if PARABOLIC && HALF_STEP {
         for d in 0..3 {
@@ -350,26 +393,28 @@ unsafe fn flattening_factors<
             // SAFETY: as for the parabolas
             unsafe {
                 let cell = a.cells.add(o);
-                let p = load5::<V>(cell.add(4 * a.cell_stride).sub(2 * step), step);
+                let mut p = load5::<V>(cell.add(L::PRESSURE * a.cell_stride).sub(2 * step), step);
+                for pressure in &mut p {
+                    *pressure = L::pressure(*pressure, &law);
+                }
                 let v = cell.add((1 + d) * a.cell_stride);
                 left[d] = flattening(&p, &[V::load(v.sub(step)), V::load(v.add(step))]);
             }
         }
     }
     if DUAL {
-        let gamma = splat::<V>(a.gamma);
         for d in 0..3 {
             let step = a.steps[d];
             // SAFETY: slopes read one cell beside these, too
             unsafe {
                 let cell = a.cells.add(o);
                 let (p, v) = (
-                    cell.add(4 * a.cell_stride),
+                    cell.add(L::PRESSURE * a.cell_stride),
                     cell.add((1 + d) * a.cell_stride),
                 );
                 let p = [p.sub(step), p, p.add(step)].map(|p| V::load(p));
                 let v = [v.sub(step), v.add(step)].map(|v| V::load(v));
-                left[d] *= dual::slope_factor(&p, &v, V::load(cell), gamma);
+                left[d] *= dual::slope_factor(&p, &v, V::load(cell), law[0]);
             }
         }
     }
@@ -378,22 +423,22 @@ unsafe fn flattening_factors<
 
 /// Returns the distances to both edges of the cells at `o` along axis `d`, with velocities rotated by `turn` places.
 #[inline(always)]
-unsafe fn distances<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
+unsafe fn distances<V: Simd, const N: usize, const PARABOLIC: bool, const DUAL: bool>(
     a: &EdgePass<V::E>,
     d: usize,
     o: usize,
     left: V,
     turn: usize,
-) -> ([V; 5], [V; 5]) {
+) -> ([V; N], [V; N]) {
     // SAFETY: as in `edges`
     unsafe {
-        let mut lower = rotated(&load5::<V>(a.lower[d].add(o), a.stride), turn);
+        let mut lower = rotated(&load_state::<V, N>(a.lower[d].add(o), a.stride), turn);
         let mut upper = lower;
         if PARABOLIC {
-            upper = rotated(&load5::<V>(a.upper[d].add(o), a.stride), turn);
+            upper = rotated(&load_state::<V, N>(a.upper[d].add(o), a.stride), turn);
         }
         if PARABOLIC || DUAL {
-            for v in 0..5 {
+            for v in 0..N {
                 (lower[v], upper[v]) = (left * lower[v], left * upper[v]);
             }
         }

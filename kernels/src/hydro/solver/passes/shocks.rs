@@ -1,5 +1,6 @@
 //! Detection of shocks.
-use super::{largest, splat};
+use super::{largest, splat, splat2};
+use crate::hydro::law::Law;
 use crate::hydro::shock::shock_along;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num, Real};
@@ -19,21 +20,23 @@ pub struct ShockPass<E> {
     pub count: usize,
     /// [`shock_along`] each axis for each cell, at the offsets of the block; `cell_stride` elements from axis to axis.
     pub along: *mut E,
+    /// Constants of the law.
+    pub law: [E; 2],
 }
 
 /// Returns `true` if there are shocks; then the results for all cells have been stored.
 #[inline(always)]
-pub unsafe fn shocks<V: Simd>(a: &ShockPass<V::E>) -> bool {
+pub unsafe fn shocks<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>) -> bool {
     // SAFETY: the caller vouches for the block; the ranges keep one cell away from its surface
     unsafe {
-        if is_smooth::<V>(a) {
+        if is_smooth::<V, L, N>(a) {
             return false;
         }
         let mut found = V::lit(0.0);
         for k in 0..a.planes {
             for o in (0..a.count).step_by(V::N) {
                 let at = a.first + k * a.steps[2] + o;
-                for (d, shock) in along_axes::<V>(a, at).into_iter().enumerate() {
+                for (d, shock) in along_axes::<V, L, N>(a, at).into_iter().enumerate() {
                     shock.store(a.along.add(d * a.cell_stride + at));
                     found = Num::max(shock, found);
                 }
@@ -45,15 +48,16 @@ pub unsafe fn shocks<V: Simd>(a: &ShockPass<V::E>) -> bool {
 
 /// Returns `true` if the pressure varies so little in the block that [`shock_along`] finds no shock.
 #[inline(always)]
-unsafe fn is_smooth<V: Simd>(a: &ShockPass<V::E>) -> bool {
+unsafe fn is_smooth<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>) -> bool {
     // SAFETY: the caller vouches for the block, which has more cells than a vector
     unsafe {
-        let pressure = a.block.add(4 * a.cell_stride);
+        let law = splat2::<V>(a.law);
+        let pressure = a.block.add(L::PRESSURE * a.cell_stride);
         let last = a.block_count - V::N;
         let mut low = splat::<V>(V::E::INFINITY);
         let mut high = V::lit(0.0);
         for o in (0..a.block_count).step_by(V::N) {
-            let p = V::load(pressure.add(Ord::min(o, last)));
+            let p = L::pressure(V::load(pressure.add(Ord::min(o, last))), &law);
             // NaN is ignored as the first operand
             (low, high) = (Num::min(p, low), Num::max(p, high));
         }
@@ -64,7 +68,11 @@ unsafe fn is_smooth<V: Simd>(a: &ShockPass<V::E>) -> bool {
 
 /// Returns [`shock_along`] each axis for the cells at `at`.
 #[inline(always)]
-unsafe fn along_axes<V: Simd>(a: &ShockPass<V::E>, at: usize) -> [V; 3] {
+unsafe fn along_axes<V: Simd, L: Law<N>, const N: usize>(
+    a: &ShockPass<V::E>,
+    at: usize,
+) -> [V; 3] {
+    let law = splat2::<V>(a.law);
     let mut found = [V::lit(0.0); 3];
     for (d, shock) in found.iter_mut().enumerate() {
         // SAFETY: the cells next to the range lie inside the block
@@ -72,7 +80,8 @@ unsafe fn along_axes<V: Simd>(a: &ShockPass<V::E>, at: usize) -> [V; 3] {
             let value = |c: usize, at: usize| V::load(a.block.add(c * a.cell_stride + at));
             let (below, above) = (at - a.steps[d], at + a.steps[d]);
             let pair = |c: usize| [value(c, below), value(c, above)];
-            let pressure = [value(4, below), value(4, at), value(4, above)];
+            let pressure = |at: usize| L::pressure(value(L::PRESSURE, at), &law);
+            let pressure = [pressure(below), pressure(at), pressure(above)];
             *shock = shock_along(&pair(0), &pair(1 + d), &pressure);
         }
     }

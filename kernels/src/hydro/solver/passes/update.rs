@@ -1,6 +1,10 @@
 //! Update: from fluxes to new states, and their check.
-use super::{bits, largest, load3, load5, rows_at_once, splat, splat3, store5};
-use crate::hydro::{dual, eos, hancock};
+use super::{
+    bits, largest, load_state, load3, of_law, rows_at_once, splat, splat2, splat3, store_state,
+    with_energy,
+};
+use crate::hydro::dual;
+use crate::hydro::law::Law;
 use crate::mesh::fluxes;
 use crate::{CELLS, PATCH};
 use nestar_device::simd::Simd;
@@ -61,24 +65,25 @@ pub struct PredictPass<E> {
     pub faces: FacePlanes<E>,
     pub count: usize,
     pub rates: [E; 3],
-    pub gamma: E,
+    /// Constants of the law.
+    pub law: [E; 2],
 }
 
 /// Updates the primitive variables; a cell that would become unphysical is not changed.
 #[inline(always)]
-pub unsafe fn predict<V: Simd>(a: &PredictPass<V::E>) {
-    let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
+pub unsafe fn predict<V: Simd, L: Law<N>, const N: usize>(a: &PredictPass<V::E>) {
+    let (law, rates) = (splat2::<V>(a.law), splat3::<V>(a.rates));
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond, with their faces, lie inside the arrays
         unsafe {
-            let mut u = load5::<V>(a.conserved.add(o), a.block_stride);
+            let mut u = load_state::<V, N>(a.conserved.add(o), a.block_stride);
             for (c, new) in u.iter_mut().enumerate() {
                 *new = a.faces.advanced(*new, c, o, PATCH, &rates);
             }
-            let old = load5::<V>(a.primitive.add(o), a.block_stride);
-            let w = hancock::predicted(&u, &old, gamma);
-            store5(&w, a.primitive.add(o), a.block_stride);
+            let old = load_state::<V, N>(a.primitive.add(o), a.block_stride);
+            let w = L::predicted(&u, &old, &law);
+            store_state(&w, a.primitive.add(o), a.block_stride);
         }
         o += V::N;
     }
@@ -101,7 +106,8 @@ pub struct UpdatePass<E> {
     pub components: usize,
     pub rates: [E; 3],
     pub inverse_dx: [E; 3],
-    pub gamma: E,
+    /// Constants of the law.
+    pub law: [E; 2],
     /// Thresholds of dual energy.
     pub thresholds: [E; 3],
 }
@@ -116,7 +122,9 @@ pub struct PlaneOutcome<E> {
 }
 
 #[inline(always)]
-pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOutcome<V::E> {
+pub unsafe fn update<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
+    a: &UpdatePass<V::E>,
+) -> PlaneOutcome<V::E> {
     let (rates, inverse_dx) = (splat3::<V>(a.rates), splat3::<V>(a.inverse_dx));
     let zero = V::lit(0.0);
     let mut signal = zero;
@@ -126,16 +134,16 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOu
             let (o, to) = (j * a.pitch + i, j * PATCH + i);
             // SAFETY: rows of eight cells inside the block, the planes and the output
             unsafe {
-                let mut u = [zero; 5];
+                let mut u = [zero; N];
                 for (c, new) in u.iter_mut().enumerate() {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     *new = a.faces.advanced(old, c, o, a.pitch, &rates);
                 }
-                let rate = check_states::<V, DUAL>(a, &mut u, [o, to], &inverse_dx);
-                store5(&u, a.out.add(to), CELLS);
+                let rate = check_states::<V, L, N, DUAL>(a, &mut u, [o, to], &inverse_dx);
+                store_state(&u, a.out.add(to), CELLS);
                 let mut physical = Num::ge(rate, zero);
                 signal = Num::max(signal, rate);
-                for c in 5 + usize::from(DUAL)..a.components {
+                for c in N + usize::from(DUAL)..a.components {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                     let x: V = a.faces.advanced(old, c, o, a.pitch, &rates);
                     x.store(a.out.add(to + c * CELLS));
@@ -153,32 +161,34 @@ pub unsafe fn update<V: Simd, const DUAL: bool>(a: &UpdatePass<V::E>) -> PlaneOu
     }
 }
 
-/// Returns the signal rate of the cells at `o`, see [`eos::checked_signal_rate`]. With dual energy it reconciles both energies and stores
+/// Returns the signal rate of the cells at `o`, see [`Law::checked_signal_rate`]. With dual energy it reconciles both energies and stores
 /// the internal one at `to`.
 #[inline(always)]
-unsafe fn check_states<V: Simd, const DUAL: bool>(
+unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     a: &UpdatePass<V::E>,
-    u: &mut [V; 5],
+    u: &mut [V; N],
     [o, to]: [usize; 2],
     inverse_dx: &[V; 3],
 ) -> V {
-    let gamma = splat::<V>(a.gamma);
+    let law = splat2::<V>(a.law);
     if !DUAL {
-        return eos::checked_signal_rate(u, inverse_dx, gamma);
+        return L::checked_signal_rate(u, inverse_dx, &law);
     }
+    let mut gas = with_energy(u);
     // SAFETY: as in `update`
     unsafe {
-        let [energy, internal] = energies::<V>(a, u, o);
-        u[4] = energy;
+        let [energy, internal] = energies::<V>(a, &gas, o);
+        gas[4] = energy;
+        *u = of_law(&gas);
         internal.store(a.out.add(to + 5 * CELLS));
-        dual::checked_signal_rate(u, internal, inverse_dx, gamma)
+        dual::checked_signal_rate(&gas, internal, inverse_dx, law[0])
     }
 }
 
 /// Returns total and internal energy of the cells at `o` of the plane after the step; `u` is the result of the fluxes.
 #[inline(always)]
 unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], o: usize) -> [V; 2] {
-    let (gamma, rates) = (splat::<V>(a.gamma), splat3::<V>(a.rates));
+    let ([gamma, _], rates) = (splat2::<V>(a.law), splat3::<V>(a.rates));
     // SAFETY: rows of eight cells inside the block and the planes, two cells from the block's surface
     unsafe {
         let old = V::load2(a.conserved.add(o + 5 * a.block_stride), a.pitch);
@@ -212,23 +222,26 @@ pub struct SignalRatePass<E> {
     /// `[component][512]`, the gas.
     pub row: *const E,
     pub inverse_dx: [E; 3],
-    pub gamma: E,
+    /// Constants of the law.
+    pub law: [E; 2],
 }
 
 /// Returns the largest signal rate; infinite if a cell is unphysical.
 #[inline(always)]
-pub unsafe fn signal_rate<V: Simd, const DUAL: bool>(a: &SignalRatePass<V::E>) -> V::E {
-    let (gamma, inverse_dx) = (splat::<V>(a.gamma), splat3::<V>(a.inverse_dx));
+pub unsafe fn signal_rate<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
+    a: &SignalRatePass<V::E>,
+) -> V::E {
+    let (law, inverse_dx) = (splat2::<V>(a.law), splat3::<V>(a.inverse_dx));
     let mut signal = V::lit(0.0);
     for o in (0..CELLS).step_by(V::N) {
-        // SAFETY: five components of 512 cells
-        let u = unsafe { load5::<V>(a.row.add(o), CELLS) };
+        // SAFETY: the components of 512 cells
+        let u = unsafe { load_state::<V, N>(a.row.add(o), CELLS) };
         let rate = if DUAL {
-            // SAFETY: with the internal energy there are six
-            let internal = unsafe { V::load(a.row.add(o + 5 * CELLS)) };
-            dual::checked_signal_rate(&u, internal, &inverse_dx, gamma)
+            // SAFETY: the internal energy is one more
+            let internal = unsafe { V::load(a.row.add(o + N * CELLS)) };
+            dual::checked_signal_rate(&with_energy(&u), internal, &inverse_dx, law[0])
         } else {
-            eos::checked_signal_rate(&u, &inverse_dx, gamma)
+            L::checked_signal_rate(&u, &inverse_dx, &law)
         };
         let physical = Num::ge(rate, V::lit(0.0));
         signal = Num::max(signal, V::select(physical, rate, V::lit(f64::INFINITY)));

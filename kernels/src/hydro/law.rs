@@ -1,0 +1,321 @@
+//! Laws of the gas: the equation of state, and what the passes of the solver need of a law.
+//!
+//! A law has `N` components; the gamma law has five, laws without energy have four ([`barotropic`]). The passes and the text of devices
+//! know `N` and these functions only.
+use super::riemann::{self, hlle};
+use super::{barotropic, characteristic, eos, hancock};
+use crate::choice::choices;
+use nestar_device::simd::Simd;
+use nestar_device::{Lane, device};
+
+choices! {
+    $
+    /// Equation of state.
+    pub enum EquationOfState by select_equation;
+    /// Returns `[pressure, squared sound speed]` by an equation of state, which is one of [`EquationOfState`]. Only the gamma law reads
+    /// `pressure`; `law` holds its [`constants`](LawConstants).
+    fn thermal<R: Simd>(density: R, pressure: R, law: &[R; 2]) -> [R; 2] as (density, pressure, law);
+    /// Ideal gas with a constant ratio of specific heats, `gamma`.
+    GammaLaw = "gamma-law": gamma_law;
+    /// Gas with the constant sound speed `sound_speed`, without an energy.
+    Isothermal = "isothermal": barotropic::isothermal;
+    /// Pressure `polytropic_constant * density^gamma`, without an energy.
+    Polytropic = "polytropic": barotropic::polytropic as barotropic::polytropic_in_each_lane;
+}
+
+/// Returns pressure and squared sound speed of ideal gas; `law` holds the ratio of specific heats.
+#[device]
+pub fn gamma_law<R: Lane>(density: R, pressure: R, law: &[R; 2]) -> [R; 2] {
+    [pressure, law[0] * pressure / density]
+}
+
+impl EquationOfState {
+    /// Returns the number of components of the gas: five with an energy, else four.
+    #[must_use]
+    pub fn components(self) -> usize {
+        if self.has_energy() { 5 } else { 4 }
+    }
+
+    /// Returns `true` if the gas has an energy.
+    #[must_use]
+    pub fn has_energy(self) -> bool {
+        self == EquationOfState::GammaLaw
+    }
+}
+
+/// Constants of an equation of state: the ratio of specific heats; the squared sound speed of isothermal gas; constant and exponent of
+/// polytropic gas. Unused ones are 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LawConstants(pub [f64; 2]);
+
+/// A ratio of specific heats.
+impl From<f64> for LawConstants {
+    fn from(gamma: f64) -> Self {
+        Self([gamma, 0.0])
+    }
+}
+
+/// A law of `N` components on the CPU. States and fluxes are those of [`eos`] and [`riemann`], or of [`barotropic`]; `law` holds the
+/// [constants](LawConstants).
+pub trait Law<const N: usize>: 'static {
+    /// The primitive variable that determines the pressure.
+    const PRESSURE: usize;
+
+    /// Returns the pressure from this variable.
+    fn pressure<V: Simd>(variable: V, law: &[V; 2]) -> V;
+
+    /// Converts conserved to primitive variables.
+    fn primitive<V: Simd>(u: &[V; N], law: &[V; 2]) -> [V; N];
+
+    /// Returns the signal rate of a conserved state, or -1 if the state is unphysical.
+    fn checked_signal_rate<V: Simd>(u: &[V; N], inverse_dx: &[V; 3], law: &[V; 2]) -> V;
+
+    /// Returns the flux of a solver, which is one of [`RiemannSolver`](super::RiemannSolver).
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; N], r: &[V; N], law: &[V; 2]) -> [V; N];
+
+    /// Returns the HLLE flux.
+    fn flux_hlle<V: Simd>(l: &[V; N], r: &[V; N], law: &[V; 2]) -> [V; N];
+
+    /// Returns the HLLE flux with smoothed wave speeds.
+    fn flux_smoothed<V: Simd>(l: &[V; N], r: &[V; N], law: &[V; 2]) -> [V; N];
+
+    /// Returns the primitive state half a step later, see [`hancock::half_step`].
+    fn half_step<V: Simd>(
+        w: &[V; N],
+        half: &[[V; N]; 3],
+        rates: &[V; 3],
+        law: &[V; 2],
+    ) -> [V; N];
+
+    /// Returns the primitive state after the predictor, see [`hancock::predicted`].
+    fn predicted<V: Simd>(u: &[V; N], old: &[V; N], law: &[V; 2]) -> [V; N];
+
+    /// Returns the states at the faces, see [`hancock::edges`].
+    fn edges<V: Simd>(w: &[V; N], h: &[V; N], distances: [&[V; N]; 2]) -> ([V; N], [V; N]);
+
+    /// Returns the states at the faces, see [`hancock::traced_edges`].
+    fn traced_edges<V: Simd>(
+        w: &[V; N],
+        h: &[V; N],
+        distances: [&[V; N]; 2],
+        rate: V,
+        law: &[V; 2],
+    ) -> ([V; N], [V; N]);
+
+    /// Returns differences that are limited in characteristic variables: `limit` takes an amplitude of the differences to the cells below
+    /// and above the state `w`.
+    fn limited_waves<V: Simd>(
+        w: &[V; N],
+        differences: [&[V; N]; 2],
+        law: &[V; 2],
+        limit: impl Fn(V, V) -> V,
+    ) -> [V; N];
+}
+
+/// Calls a function of the laws, with parameters `L: Law<N>, const N: usize` after the given ones, for an [`EquationOfState`].
+macro_rules! select_law {
+    ($equation:expr, $function:ident::<$($before:tt),+>) => {
+        match $equation {
+            $crate::hydro::EquationOfState::GammaLaw => {
+                $function::<$($before),+, $crate::hydro::law::GammaLaw, 5>
+            }
+            $crate::hydro::EquationOfState::Isothermal => {
+                $function::<$($before),+, $crate::hydro::law::Isothermal, 4>
+            }
+            $crate::hydro::EquationOfState::Polytropic => {
+                $function::<$($before),+, $crate::hydro::law::Polytropic, 4>
+            }
+        }
+    };
+}
+pub(crate) use select_law;
+
+/// Ideal gas with a constant ratio of specific heats.
+pub struct GammaLaw;
+
+/// Isothermal gas.
+pub type Isothermal = Barotropic<{ EquationOfState::Isothermal as u32 }>;
+
+/// Polytropic gas.
+pub type Polytropic = Barotropic<{ EquationOfState::Polytropic as u32 }>;
+
+impl Law<5> for GammaLaw {
+    const PRESSURE: usize = 4;
+
+    #[inline(always)]
+    fn pressure<V: Simd>(variable: V, _: &[V; 2]) -> V {
+        variable
+    }
+
+    #[inline(always)]
+    fn primitive<V: Simd>(u: &[V; 5], law: &[V; 2]) -> [V; 5] {
+        eos::primitive_from_conserved(u, law[0])
+    }
+
+    #[inline(always)]
+    fn checked_signal_rate<V: Simd>(u: &[V; 5], inverse_dx: &[V; 3], law: &[V; 2]) -> V {
+        eos::checked_signal_rate(u, inverse_dx, law[0])
+    }
+
+    #[inline(always)]
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 5], r: &[V; 5], law: &[V; 2]) -> [V; 5] {
+        riemann::flux::<V, SOLVER>(l, r, law[0])
+    }
+
+    #[inline(always)]
+    fn flux_hlle<V: Simd>(l: &[V; 5], r: &[V; 5], law: &[V; 2]) -> [V; 5] {
+        hlle::flux_hlle(l, r, law[0])
+    }
+
+    #[inline(always)]
+    fn flux_smoothed<V: Simd>(l: &[V; 5], r: &[V; 5], law: &[V; 2]) -> [V; 5] {
+        hlle::flux_smoothed(l, r, law[0])
+    }
+
+    #[inline(always)]
+    fn half_step<V: Simd>(
+        w: &[V; 5],
+        half: &[[V; 5]; 3],
+        rates: &[V; 3],
+        law: &[V; 2],
+    ) -> [V; 5] {
+        hancock::half_step(w, half, rates, law[0])
+    }
+
+    #[inline(always)]
+    fn predicted<V: Simd>(u: &[V; 5], old: &[V; 5], law: &[V; 2]) -> [V; 5] {
+        hancock::predicted(u, old, law[0])
+    }
+
+    #[inline(always)]
+    fn edges<V: Simd>(w: &[V; 5], h: &[V; 5], [lower, upper]: [&[V; 5]; 2]) -> ([V; 5], [V; 5]) {
+        hancock::edges(w, h, lower, upper)
+    }
+
+    #[inline(always)]
+    fn traced_edges<V: Simd>(
+        w: &[V; 5],
+        h: &[V; 5],
+        [lower, upper]: [&[V; 5]; 2],
+        rate: V,
+        law: &[V; 2],
+    ) -> ([V; 5], [V; 5]) {
+        hancock::traced_edges(w, h, lower, upper, rate, law[0])
+    }
+
+    #[inline(always)]
+    fn limited_waves<V: Simd>(
+        w: &[V; 5],
+        [below, above]: [&[V; 5]; 2],
+        law: &[V; 2],
+        limit: impl Fn(V, V) -> V,
+    ) -> [V; 5] {
+        let basis = characteristic::basis(w, law[0]);
+        let (below, above) = (
+            characteristic::project(below, &basis),
+            characteristic::project(above, &basis),
+        );
+        let mut limited = below;
+        for v in 0..5 {
+            limited[v] = limit(below[v], above[v]);
+        }
+        characteristic::restore(&limited, &basis)
+    }
+}
+
+/// Gas without energy, by an equation of state of [`EquationOfState`].
+pub struct Barotropic<const EQUATION: u32>;
+
+/// Returns pressure and squared sound speed of gas without energy.
+#[inline(always)]
+fn of<V: Simd, const EQUATION: u32>(density: V, law: &[V; 2]) -> [V; 2] {
+    thermal::<V, EQUATION>(density, density, law)
+}
+
+impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
+    const PRESSURE: usize = 0;
+
+    #[inline(always)]
+    fn pressure<V: Simd>(variable: V, law: &[V; 2]) -> V {
+        of::<V, EQUATION>(variable, law)[0]
+    }
+
+    #[inline(always)]
+    fn primitive<V: Simd>(u: &[V; 4], _: &[V; 2]) -> [V; 4] {
+        barotropic::primitive_from_conserved(u)
+    }
+
+    #[inline(always)]
+    fn checked_signal_rate<V: Simd>(u: &[V; 4], inverse_dx: &[V; 3], law: &[V; 2]) -> V {
+        barotropic::checked_signal_rate(u, &of::<V, EQUATION>(u[0], law), inverse_dx)
+    }
+
+    #[inline(always)]
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 4], r: &[V; 4], law: &[V; 2]) -> [V; 4] {
+        let (of_l, of_r) = (of::<V, EQUATION>(l[0], law), of::<V, EQUATION>(r[0], law));
+        riemann::barotropic::flux::<V, SOLVER>(l, r, &of_l, &of_r)
+    }
+
+    #[inline(always)]
+    fn flux_hlle<V: Simd>(l: &[V; 4], r: &[V; 4], law: &[V; 2]) -> [V; 4] {
+        let (of_l, of_r) = (of::<V, EQUATION>(l[0], law), of::<V, EQUATION>(r[0], law));
+        riemann::barotropic::flux_hlle(l, r, &of_l, &of_r)
+    }
+
+    #[inline(always)]
+    fn flux_smoothed<V: Simd>(l: &[V; 4], r: &[V; 4], law: &[V; 2]) -> [V; 4] {
+        let (of_l, of_r) = (of::<V, EQUATION>(l[0], law), of::<V, EQUATION>(r[0], law));
+        riemann::barotropic::flux_smoothed(l, r, &of_l, &of_r)
+    }
+
+    #[inline(always)]
+    fn half_step<V: Simd>(
+        w: &[V; 4],
+        half: &[[V; 4]; 3],
+        rates: &[V; 3],
+        law: &[V; 2],
+    ) -> [V; 4] {
+        barotropic::half_step(w, half, rates, of::<V, EQUATION>(w[0], law)[1])
+    }
+
+    #[inline(always)]
+    fn predicted<V: Simd>(u: &[V; 4], old: &[V; 4], _: &[V; 2]) -> [V; 4] {
+        barotropic::predicted(u, old)
+    }
+
+    #[inline(always)]
+    fn edges<V: Simd>(w: &[V; 4], h: &[V; 4], [lower, upper]: [&[V; 4]; 2]) -> ([V; 4], [V; 4]) {
+        barotropic::edges(w, h, lower, upper)
+    }
+
+    #[inline(always)]
+    fn traced_edges<V: Simd>(
+        w: &[V; 4],
+        h: &[V; 4],
+        [lower, upper]: [&[V; 4]; 2],
+        rate: V,
+        law: &[V; 2],
+    ) -> ([V; 4], [V; 4]) {
+        let c2 = of::<V, EQUATION>(w[0], law)[1];
+        barotropic::traced_edges(w, h, lower, upper, rate, c2)
+    }
+
+    #[inline(always)]
+    fn limited_waves<V: Simd>(
+        w: &[V; 4],
+        [below, above]: [&[V; 4]; 2],
+        law: &[V; 2],
+        limit: impl Fn(V, V) -> V,
+    ) -> [V; 4] {
+        let basis = barotropic::basis(w[0], of::<V, EQUATION>(w[0], law)[1]);
+        let (below, above) = (
+            barotropic::project(below, &basis),
+            barotropic::project(above, &basis),
+        );
+        let mut limited = below;
+        for v in 0..4 {
+            limited[v] = limit(below[v], above[v]);
+        }
+        barotropic::restore(&limited, &basis)
+    }
+}
