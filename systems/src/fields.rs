@@ -9,12 +9,14 @@ use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
 use nestar_engine::{Engine, Error};
-use nestar_kernels::hydro::{DualEnergy, DualStates, GasStates, RiemannSolver};
+use nestar_kernels::hydro::{
+    BarotropicStates, DualEnergy, DualStates, EquationOfState, GasStates, LawConstants, RiemannSolver,
+};
 use nestar_kernels::mesh::{ShareSets, StateRules};
 use std::sync::Arc;
 
-/// Gas, per unit volume: density, momentum x y z, total energy, internal energy (with `hydro.dual_energy`), then
-/// passive scalars (mass densities).
+/// Gas, per unit volume: density, momentum x y z, total energy (unless the equation of state has none), internal energy (with
+/// `hydro.dual_energy`), then passive scalars (mass densities).
 pub struct Gas;
 
 impl Field for Gas {
@@ -163,7 +165,7 @@ pub struct ExternalState<R> {
     pub acceleration: [R; 3],
 }
 
-/// Number of components that [`Gas`] always has.
+/// Number of components of [`Gas`] with an energy, and of primitive variables: density, velocity, pressure.
 pub const GAS_COMPONENTS: usize = 5;
 
 /// A derived field that a plugin defines.
@@ -226,7 +228,11 @@ pub struct PressureFormula {
 /// Properties of the gas other than its field values.
 #[derive(Resource, Clone)]
 pub struct GasModel {
-    /// Ratio of specific heats.
+    /// Equation of state.
+    pub equation: EquationOfState,
+    /// Its constants.
+    pub law: LawConstants,
+    /// Exponent of the density in the pressure at constant entropy: ratio of specific heats, polytropic exponent, or 1 for isothermal gas.
     pub gamma: f64,
     /// Names of the passive scalars, in component order.
     pub scalars: Vec<String>,
@@ -258,6 +264,8 @@ impl GasModel {
     #[must_use]
     pub fn plain(gamma: f64, scalars: &[&str]) -> Self {
         Self {
+            equation: EquationOfState::GammaLaw,
+            law: gamma.into(),
             gamma,
             scalars: scalars.iter().map(ToString::to_string).collect(),
             initial: vec![0.0; scalars.len()],
@@ -287,13 +295,26 @@ impl GasModel {
     /// Returns the component of the first scalar.
     #[must_use]
     pub(crate) fn first_scalar(&self) -> usize {
-        GAS_COMPONENTS + usize::from(self.dual.is_some())
+        self.equation.components() + usize::from(self.dual.is_some())
+    }
+
+    /// Returns density, velocity and pressure of a conserved state.
+    #[must_use]
+    pub fn primitive(&self, state: &[f64]) -> [f64; GAS_COMPONENTS] {
+        self.equation.primitive(state, self.law)
+    }
+
+    /// Returns constant and exponent of gas without energy, whose pressure is `constant * density^exponent`; `None` with an energy.
+    #[must_use]
+    pub fn polytrope(&self) -> Option<[f64; 2]> {
+        (!self.equation.has_energy()).then_some([self.law.0[0], self.gamma])
     }
 
     /// Returns the rules for valid states.
     #[must_use]
     pub(crate) fn states(&self) -> StateRules {
         let rules = match self.dual {
+            None if self.polytrope().is_some() => StateRules::of::<BarotropicStates, 4>(),
             None => StateRules::of::<GasStates, 5>(),
             Some(dual) => StateRules::of::<DualStates, 6>().with_threshold(dual.kinetic),
         };
@@ -306,6 +327,15 @@ impl GasModel {
     /// A name is not that of a scalar.
     pub fn components(&self, scalars: &[&str]) -> Result<Components, Error> {
         Ok(Components::of(&self.component_numbers(scalars)?))
+    }
+
+    /// Returns the components of the gas for functions whose state is a `Conserved`; an energy that it does not have is read as 0.
+    #[must_use]
+    pub(crate) fn without_scalars(&self) -> Components {
+        match self.equation.has_energy() {
+            true => Components::default(),
+            false => Components::of(&[0, 1, 2, 3, Components::ZERO]),
+        }
     }
 
     /// Returns the components of the gas in its rest frame, then those of scalars, as [`GasModel::component_numbers`].
@@ -323,12 +353,13 @@ impl GasModel {
         Ok(numbers)
     }
 
-    /// Returns the components of the gas, then those of the named scalars.
+    /// Returns the components of the gas, then those of the named scalars. An energy that the gas does not have is read as 0.
     ///
     /// # Errors
     /// A name is not that of a scalar.
     pub(crate) fn component_numbers(&self, scalars: &[&str]) -> Result<Vec<usize>, Error> {
-        let mut numbers: Vec<usize> = (0..GAS_COMPONENTS).collect();
+        let mut numbers: Vec<usize> = (0..self.equation.components()).collect();
+        numbers.resize(GAS_COMPONENTS, Components::ZERO);
         for name in scalars {
             let Some(n) = self.scalars.iter().position(|own| own == name) else {
                 return Err(Error::Setup(format!(

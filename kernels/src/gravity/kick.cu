@@ -18,6 +18,13 @@ PATCH_KERNEL(gravity_kick, gravity::KickParameters) {
   EACH(cell, mesh::CELLS) {
     const Three a = acceleration(tile, cell, width, p.slope.fourth);
     REAL* u = (REAL*)p.gas + (rs::i64)row * (p.components * mesh::CELLS) + cell;
+    if (!p.energy) {
+      for (int axis = 0; axis < 3; ++axis) {
+        REAL* momentum = u + (1 + axis) * mesh::CELLS;
+        *momentum = ::nestar_kernels::gravity::pushed<REAL>(*momentum, u[0], a[axis], (REAL)p.dt);
+      }
+      continue;
+    }
     ::nestar_kernels::hydro::eos::Conserved<REAL> before;
     REAL* member = (REAL*)&before;
     for (int c = 0; c < 5; ++c) member[c] = u[c * mesh::CELLS];

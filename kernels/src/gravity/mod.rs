@@ -31,6 +31,7 @@ pub fn device_items() -> Vec<&'static Item> {
         SlopeParameters,
         FluxWorkParameters,
         kicked::ITEM,
+        pushed::ITEM,
         energy_by_flux::flux_work::ITEM,
         energy_by_flux::energy_after_kick::ITEM,
     ]
@@ -45,6 +46,12 @@ pub fn kicked<R: Real>(u: Conserved<R>, acceleration: &[R; 3], dt: R) -> Conserv
         dt * acceleration[2],
     ];
     apply_kick(u, kick)
+}
+
+/// Momentum along an axis after a time `dt` under an acceleration, as [`kicked`].
+#[device]
+pub fn pushed<R: Real>(momentum: R, density: R, acceleration: R, dt: R) -> R {
+    momentum + density * (dt * acceleration)
 }
 
 /// Parameters for slopes of the potential.
@@ -87,6 +94,8 @@ pub struct KickParameters<R> {
     pub stage: i32,
     /// `true` if component 5 is the internal energy.
     pub internal: bool,
+    /// `true` if component 4 is the energy.
+    pub energy: bool,
 }
 
 /// Parameters of the kernel `gravity_accelerate`.
@@ -125,6 +134,8 @@ pub struct KickSettings<R> {
     pub dt: R,
     /// `true` if component 5 is the internal energy.
     pub internal: bool,
+    /// `true` if component 4 is the energy; without, only the stage [`KickStage::Plain`] is possible.
+    pub energy: bool,
 }
 
 /// Kicks the gas of a row. With `internal`, component 5 is the internal energy, which takes the
@@ -143,11 +154,13 @@ pub unsafe fn kick<R: Real>(
         fourth,
         dt,
         internal,
+        energy,
     } = settings;
     let slopes = slopes.of(row, fourth);
     // SAFETY: the caller's contract.
     let gas = unsafe { gas.row_mut(row) };
     match stage {
+        KickStage::Plain if !energy => kick_momentum(&slopes, gas, dt),
         KickStage::Plain => kick_cells(&slopes, gas, dt, |_, _, after| after.energy),
         KickStage::First(pending_energy) => {
             // SAFETY: the caller's contract.
@@ -193,6 +206,16 @@ fn kick_cells<R: Real>(
         let after = kicked(before, &a, dt);
         [x[cell], y[cell], z[cell]] = after.momentum;
         energy[cell] = energy_of(cell, before, after);
+    }
+}
+
+/// Kicks cells of gas without energy.
+fn kick_momentum<R: Real>(slopes: &[[R; CELLS]; 3], gas: &mut [R], dt: R) {
+    let (density, momentum) = gas.split_at_mut(CELLS);
+    for (slopes, momentum) in slopes.iter().zip(momentum.chunks_exact_mut(CELLS)) {
+        for cell in 0..CELLS {
+            momentum[cell] = pushed(momentum[cell], density[cell], -slopes[cell], dt);
+        }
     }
 }
 

@@ -173,6 +173,19 @@ impl EquationOfState {
     pub fn thermal(self, density: f64, pressure: f64, law: LawConstants) -> [f64; 2] {
         select_equation!(self, thermal::<f64>)(density, pressure, &law.0)
     }
+
+    /// Returns density, velocity and pressure of a conserved state.
+    #[must_use]
+    pub fn primitive(self, state: &[f64], law: LawConstants) -> [f64; 5] {
+        if self.has_energy() {
+            let u = std::array::from_fn(|c| state[c]);
+            return eos::primitive_from_conserved(&u, law.0[0]);
+        }
+        let u = std::array::from_fn(|c| state[c]);
+        let [density, x, y, z] = barotropic::primitive_from_conserved(&u);
+        let [pressure, _] = self.thermal(density, 0.0, law);
+        [density, x, y, z, pressure]
+    }
 }
 
 /// Returns all device items of this module, for compilation tests of the generated CUDA text.

@@ -13,7 +13,6 @@ use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, RanksError, Reduce};
 use nestar_engine::data::{Components, DerivedInputs, Pool};
 use nestar_engine::step::config::{ColumnConfig, Reduction, RootConfig};
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_kernels::hydro::Conserved;
 use std::sync::Arc;
 
 /// Plugin for the list `[[diagnostics]]`.
@@ -21,7 +20,7 @@ pub struct DeckColumns;
 
 /// The first number where the second is not 0, `otherwise` elsewhere.
 #[device]
-fn selected<R: Real>(u: (Conserved<R>, [R; 2]), otherwise: R) -> R {
+fn selected<R: Real>(u: (R, [R; 2]), otherwise: R) -> R {
     let (_, [value, condition]) = u;
     if condition == R::lit(0.0) {
         otherwise

@@ -79,9 +79,9 @@ fn fall_time<R: Real>(u: ExternalState<R>, at: &Place<R>, limit: R) -> R {
 
 /// Energy of the gas in the potential of the table `[external]`: mass times potential.
 #[device]
-fn energy<R: Real>(u: (Conserved<R>, ExternalState<R>)) -> R {
-    let (gas, outside) = u;
-    gas.density * outside.potential
+fn energy<R: Real>(u: (R, ExternalState<R>)) -> R {
+    let (density, outside) = u;
+    density * outside.potential
 }
 
 fn spec() -> FieldSpec {
@@ -191,7 +191,8 @@ fn register(sim: &mut Engine, numbers: &Arc<DerivedInputs>, depends_on_time: boo
     }
 }
 
-fn kick(rows: LevelRows, field: Read<External>, mut gas: Write<Gas>) {
+fn kick(mut rows: LevelRows, field: Read<External>, model: Res<GasModel>, mut gas: Write<Gas>) {
+    rows.choose(model.without_scalars());
     gas.update::<external_kick>(&rows, &field, &[]);
 }
 

@@ -1,13 +1,13 @@
 //! NamedQuantity quantities of a cell: stored components, derived quantities, coordinates, and formulas of them.
 
-use super::{GasModel, GasUnits};
+use super::{GAS_COMPONENTS, GasModel, GasUnits};
 use nestar_deck::{Deck, DeckError};
 use nestar_device::math::sum3;
 use nestar_device::{Place, Real, device};
 use nestar_engine::Engine;
 use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
-use nestar_engine::data::{DerivedField, DerivedFields, Stores};
-use nestar_kernels::hydro::eos;
+use nestar_engine::data::{Components, DerivedField, DerivedFields, Stores};
+use nestar_kernels::hydro::{barotropic, eos};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
@@ -98,6 +98,40 @@ fn cold_mach<R: Real>(u: [R; 6], gamma: R) -> R {
     fast / cold_sound_speed([u[0], u[5]], gamma)
 }
 
+/// Pressure of gas without energy: constant and exponent of a polytrope, which is isothermal if the exponent is 1.
+#[device]
+fn polytropic_pressure<R: Real>(density: R, constant: R, exponent: R) -> R {
+    let thermal = barotropic::polytropic(density, density, &[constant, exponent]);
+    thermal[0]
+}
+
+/// Temperature of gas without energy.
+#[device]
+fn polytropic_temperature<R: Real>(density: R, constant: R, exponent: R) -> R {
+    eos::temperature(density, polytropic_pressure(density, constant, exponent))
+}
+
+/// Temperature in kelvin of gas without energy.
+#[device]
+fn polytropic_temperature_k<R: Real>(density: R, constant: R, exponent: R, kelvin: R) -> R {
+    polytropic_temperature(density, constant, exponent) * kelvin
+}
+
+/// Sound speed of gas without energy.
+#[device]
+fn polytropic_sound_speed<R: Real>(density: R, constant: R, exponent: R) -> R {
+    let thermal = barotropic::polytropic(density, density, &[constant, exponent]);
+    thermal[1].sqrt()
+}
+
+/// Mach number of gas without energy.
+#[device]
+fn polytropic_mach<R: Real>(u: [R; 4], constant: R, exponent: R) -> R {
+    let w = barotropic::primitive_from_conserved(&u);
+    let fast = sum3(w[1] * w[1], w[2] * w[2], w[3] * w[3]).sqrt();
+    fast / polytropic_sound_speed(u[0], constant, exponent)
+}
+
 /// Magnitude of the velocity.
 #[device]
 fn speed<R: Real>(u: [R; 5], gamma: R) -> R {
@@ -182,23 +216,23 @@ pub fn stored_component(c: usize) -> NamedQuantity {
 }
 
 /// Returns the named quantities of the gas.
-fn of_gas(gamma: f64) -> [(&'static str, NamedQuantity); 14] {
+fn of_gas(gamma: f64, energy: usize) -> [(&'static str, NamedQuantity); 14] {
     let own = |c: usize| of(QuantityFn::of::<component>(), &[c], &[]);
     let gas = |function, order| of(function, order, &[gamma]);
-    let (v, all) = (QuantityFn::of::<velocity>, &[0, 1, 2, 3, 4]);
+    let (v, all) = (QuantityFn::of::<velocity>, &[0, 1, 2, 3, energy]);
     [
         ("density", own(0)),
         ("momentum_x", own(1)),
         ("momentum_y", own(2)),
         ("momentum_z", own(3)),
-        ("energy", own(4)),
+        ("energy", own(energy)),
         ("pressure", gas(QuantityFn::of::<pressure>(), all)),
         ("temperature", gas(QuantityFn::of::<temperature>(), all)),
         ("entropy", gas(QuantityFn::of::<entropy>(), all)),
         ("sound_speed", gas(QuantityFn::of::<sound_speed>(), all)),
         ("velocity_x", gas(v(), all)),
-        ("velocity_y", gas(v(), &[0, 2, 3, 1, 4])),
-        ("velocity_z", gas(v(), &[0, 3, 1, 2, 4])),
+        ("velocity_y", gas(v(), &[0, 2, 3, 1, energy])),
+        ("velocity_z", gas(v(), &[0, 3, 1, 2, energy])),
         ("speed", gas(QuantityFn::of::<speed>(), all)),
         ("mach", gas(QuantityFn::of::<mach>(), all)),
     ]
@@ -209,14 +243,21 @@ pub const WITH_UNITS: [&str; 2] = ["temperature_k", "number_density_cm3"];
 
 /// Returns the quantities of [`WITH_UNITS`].
 fn with_units(model: &GasModel, physical: &GasUnits) -> [(&'static str, NamedQuantity); 2] {
-    let (temperature, from) = match model.internal_energy() {
+    let (mut temperature, from) = match model.internal_energy() {
         Some(c) => (QuantityFn::of::<cold_temperature_k>(), vec![0, c]),
         None => (QuantityFn::of::<temperature_k>(), vec![0, 1, 2, 3, 4]),
+    };
+    let hot_gas = match model.polytrope() {
+        None => of(temperature, &from, &[model.gamma, physical.kelvin]),
+        Some([constant, exponent]) => {
+            temperature = QuantityFn::of::<polytropic_temperature_k>();
+            of(temperature, &[0], &[constant, exponent, physical.kelvin])
+        }
     };
     let number = QuantityFn::of::<number_density_cm3>();
     let [hot, many] = WITH_UNITS;
     [
-        (hot, of(temperature, &from, &[model.gamma, physical.kelvin])),
+        (hot, hot_gas),
         (many, of(number, &[0], &[physical.number_density])),
     ]
 }
@@ -242,6 +283,23 @@ fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, NamedQuantity); 5
     ]
 }
 
+/// Returns the quantities of gas without energy that replace those of [`of_gas`].
+fn of_polytrope(polytrope: &[f64; 2]) -> [(&'static str, NamedQuantity); 4] {
+    let gas = |function, order: &[usize]| of(function, order, polytrope);
+    [
+        ("pressure", gas(QuantityFn::of::<polytropic_pressure>(), &[0])),
+        (
+            "temperature",
+            gas(QuantityFn::of::<polytropic_temperature>(), &[0]),
+        ),
+        (
+            "sound_speed",
+            gas(QuantityFn::of::<polytropic_sound_speed>(), &[0]),
+        ),
+        ("mach", gas(QuantityFn::of::<polytropic_mach>(), &[0, 1, 2, 3])),
+    ]
+}
+
 /// Returns the coordinates, the time and the level.
 fn of_place() -> [(&'static str, NamedQuantity); 8] {
     let functions = [
@@ -260,8 +318,18 @@ fn of_place() -> [(&'static str, NamedQuantity); 8] {
 /// Returns all names and their quantities.
 #[must_use]
 pub fn vocabulary(model: &GasModel) -> Vec<(String, NamedQuantity)> {
-    let fixed = of_gas(model.gamma).into_iter().chain(of_place());
+    let energy = match model.polytrope() {
+        None => GAS_COMPONENTS - 1,
+        Some(_) => Components::ZERO,
+    };
+    let fixed = of_gas(model.gamma, energy).into_iter().chain(of_place());
     let mut names: Vec<(String, NamedQuantity)> = fixed.map(|(n, q)| (n.to_string(), q)).collect();
+    if let Some(polytrope) = model.polytrope() {
+        let own = of_polytrope(&polytrope);
+        let missing = |name: &str| ["energy", "entropy"].contains(&name);
+        names.retain(|(known, _)| !missing(known) && own.iter().all(|(name, _)| known != name));
+        names.extend(own.map(|(name, number)| (name.to_string(), number)));
+    }
     if let Some(c) = model.internal_energy() {
         for (name, number) in of_internal_energy(model.gamma, c) {
             names.retain(|(own, _)| own != name);

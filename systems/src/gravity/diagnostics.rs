@@ -1,6 +1,6 @@
 //! Diagnostics of gravity: energies, angular momentum, residuals, and reports of non-finite cells.
 
-use crate::fields::{Gas, Matter, Potential};
+use crate::fields::{Gas, GasModel, Matter, Potential};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
 use nestar_device::{Place, Real, device};
@@ -18,15 +18,19 @@ pub(super) struct Residuals(pub Vec<f64>);
 
 /// Gravitational energy density: half of density times potential.
 #[device]
-fn potential_energy<R: Real>(u: (Conserved<R>, R)) -> R {
-    let (gas, potential) = u;
-    0.5 * gas.density * potential
+fn potential_energy<R: Real>(u: (R, R)) -> R {
+    let (density, potential) = u;
+    0.5 * density * potential
 }
 
-/// Kinetic energy density.
+/// Kinetic energy density, from density and momentum.
 #[device]
-fn kinetic<R: Real>(u: Conserved<R>) -> R {
-    kinetic_energy(u)
+fn kinetic<R: Real>(u: [R; 4]) -> R {
+    kinetic_energy(Conserved::<R> {
+        density: u[0],
+        momentum: [u[1], u[2], u[3]],
+        energy: 0.0,
+    })
 }
 
 /// Thermal energy density.
@@ -37,8 +41,8 @@ fn thermal<R: Real>(u: Conserved<R>) -> R {
 
 /// Angular momentum density along an axis, about the origin.
 #[device]
-fn angular_momentum<R: Real>(u: Conserved<R>, at: &Place<R>, axis: R) -> R {
-    let m = u.momentum;
+fn angular_momentum<R: Real>(u: [R; 4], at: &Place<R>, axis: R) -> R {
+    let m = [u[1], u[2], u[3]];
     let x = at.centre;
     if axis < 0.5 {
         x[1] * m[2] - x[2] * m[1]
@@ -56,8 +60,10 @@ pub(super) fn register(sim: &mut Engine) {
         .unit(energy);
     sim.column::<Gas, kinetic>("energy_kinetic", Reduce::Integral, [])
         .unit(energy);
-    sim.column::<Gas, thermal>("energy_thermal", Reduce::Integral, [])
-        .unit(energy);
+    if sim.world.resource::<GasModel>().equation.has_energy() {
+        sim.column::<Gas, thermal>("energy_thermal", Reduce::Integral, [])
+            .unit(energy);
+    }
     for (axis, name) in [
         "angular_momentum_x",
         "angular_momentum_y",

@@ -94,6 +94,7 @@ impl GasKick<'_, '_> {
             (&self.gravity, &*self.exterior_potential, *self.equation);
         let (gas, dt) = (self.gas.change(), self.clock.dt);
         let internal = self.model.internal_energy().is_some();
+        let energy = self.model.equation.has_energy();
         if let Some(kernels) = &self.solver.kernels {
             let slope = device_slopes(
                 &potential,
@@ -113,13 +114,14 @@ impl GasKick<'_, '_> {
                 pending_energy,
                 stage,
                 internal,
+                energy,
             };
             kernels.kick.count_work(rows * CELLS, rows * CELLS * 8 * 11);
             return kernels.launch(&kernels.kick, rows, &parameters);
         }
         in_precision!(gas.precision(), R => {
             let slopes = host_slopes::<R, _, _>(&potential, &matter, exterior, equation);
-            let settings = KickSettings { fourth: gravity.config.order == 4, dt: R::lit(dt), internal };
+            let settings = KickSettings { fourth: gravity.config.order == 4, dt: R::lit(dt), internal, energy };
             let rows = gas.present::<R>();
             let stage = match stage {
                 KickStage::Plain => KickStage::Plain,

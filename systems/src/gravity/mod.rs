@@ -38,6 +38,7 @@ use crate::fields::{
     AccelerationMirrored, AccelerationRequested, GasModel, GravitationalConstant, MassFlux,
     OwnPotentialRequested, PairAccelerationRequested, Potential,
 };
+use crate::hydro::HydroConfig;
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;
 use estimate::ExchangeEstimate;
@@ -132,7 +133,9 @@ impl Plugin for SelfGravity {
         if config.boundary == GravityBoundary::Auto {
             sim.world.insert_resource(AccelerationMirrored);
         }
+        let hydro: HydroConfig = sim.deck.table("hydro")?;
         match config.energy {
+            _ if !hydro.eos.0.has_energy() => Ok(()),
             GravityEnergy::Fluxes => sim.request::<MassFlux>(),
             GravityEnergy::Kicks => Ok(()),
         }
@@ -144,6 +147,11 @@ impl Plugin for SelfGravity {
         }
         let mut config: GravityConfig = sim.deck.table("gravity")?;
         config.check(&sim.deck)?;
+        let has_energy = sim.world.resource::<GasModel>().equation.has_energy();
+        if !has_energy && config.force == GravityForce::Stress {
+            let why = "\"stress\" corrects the energy of the gas, and the gas has none (hydro.eos): set gravity.force = \"gradient\"";
+            return Err(sim.deck.error_at("gravity.force", why).into());
+        }
         sim.keep_keys(&["gravity.constant", "gravity.boundary"]);
         let surroundings = Surroundings::of(sim, config.boundary)?;
         let domain = sim.world.resource::<Topology>().domain;
@@ -205,8 +213,13 @@ fn register_couplings(
             acceleration::register_boundary_check(sim, surroundings);
         }
     }
+    let has_energy = sim.world.resource::<GasModel>().equation.has_energy();
     match (force, energy) {
         _ if sim.world.resource::<GasModel>().frozen => Ok(()),
+        _ if !has_energy => {
+            sim.system_in(Split::Sources, gas_kick::kick_gas);
+            Ok(())
+        }
         (GravityForce::Stress, energy) => stress::register(sim, energy),
         (GravityForce::Gradient, GravityEnergy::Fluxes) => energy_by_flux::register(sim),
         (GravityForce::Gradient, GravityEnergy::Kicks) => {

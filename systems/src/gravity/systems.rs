@@ -16,7 +16,6 @@ use nestar_engine::data::LevelRows;
 use nestar_engine::mesh::{LevelClock, Levels};
 use nestar_engine::step::{AlignedLevels, Read, Write};
 use nestar_engine::{Engine, Error};
-use nestar_kernels::hydro::Conserved;
 use std::ops::RangeInclusive;
 
 /// Settings of the plugin and the solver of the root level.
@@ -249,9 +248,9 @@ pub(super) fn register_density(sim: &mut Engine, closed: bool) {
 
 /// Density of the gas.
 #[device]
-fn density<R: Real>(u: (R, Conserved<R>)) -> R {
+fn density<R: Real>(u: (R, R)) -> R {
     let (_, gas) = u;
-    gas.density
+    gas
 }
 
 /// Sets the density to that of the gas; other sources add to it.

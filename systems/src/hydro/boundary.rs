@@ -40,6 +40,22 @@ pub(super) fn diode<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
     u
 }
 
+/// Outflow without inflow of gas without energy: density and momentum.
+#[device]
+pub(super) fn diode_without_energy<R: Real>(ghost: Ghost<R, [R; 4], 1>) -> [R; 4] {
+    let mut u = ghost.at(0);
+    let momentum = u[1 + ghost.axis];
+    let inward = if ghost.side == 0 {
+        momentum > 0.0
+    } else {
+        momentum < 0.0
+    };
+    if inward {
+        u[1 + ghost.axis] = 0.0;
+    }
+    u
+}
+
 /// Inflow state at a face, by formulas of x, y, z and t: the tables `[inflow.FACE]`. Formulas are evaluated at the
 /// centres of ghost cells, also in ghost cells at edges and corners unless the other face is periodic or reflecting.
 /// Ghost cells that belong to two or more such faces get the mean.
@@ -173,13 +189,14 @@ impl<R: Real> CellRule<R> for Inflow {
     fn apply(&self, cell: &GhostCell, _: &InnerStates<R>, state: &mut [R]) {
         let primitive = self.formulas.at(cell.centre, cell.time);
         let mut sound = primitive.is_physical();
-        let mut conserved = [0.0; nestar_kernels::mesh::MAX_COMPONENTS];
-        primitive.conserved(self.model.gamma, &mut conserved[..GAS_COMPONENTS]);
-        for (value, c) in state[..GAS_COMPONENTS].iter_mut().zip(conserved) {
+        let mut conserved = [0.0; GAS_COMPONENTS];
+        primitive.conserved(self.model.gamma, &mut conserved);
+        let (gas, behind) = state.split_at_mut(self.model.equation.components());
+        for (value, c) in gas.iter_mut().zip(conserved) {
             *value = R::lit(c);
         }
         let (energies, scalars) =
-            state[GAS_COMPONENTS..].split_at_mut(usize::from(self.model.dual.is_some()));
+            behind.split_at_mut(usize::from(self.model.dual.is_some()));
         for internal in energies {
             *internal = R::lit(primitive.internal_energy(self.model.gamma));
         }
@@ -222,7 +239,10 @@ pub const WORDS: [(&str, &str); 2] = [
 /// Another plugin uses one of the names.
 pub fn register(sim: &mut Engine, model: &GasModel) -> Result<(), Error> {
     let [(diode_word, _), (inflow_word, doc)] = WORDS;
-    sim.register_boundary::<Gas, diode>(diode_word, [])?;
+    match model.equation.has_energy() {
+        true => sim.register_boundary::<Gas, diode>(diode_word, [])?,
+        false => sim.register_boundary::<Gas, diode_without_energy>(diode_word, [])?,
+    }
     let (model, faults) = (model.clone(), sim.world.resource::<FaultBox>().clone());
     let inflow = move |deck: &mut Deck, [axis, side]: [usize; 2], _: &FieldSpec| {
         let table = format!("inflow.{}", FACES[axis][side]);
@@ -353,11 +373,12 @@ impl InflowText<'_> {
             "  const rs::arr<double, 5> w = {{{{{}}}}};
   bool sound = ::{}<double>(w);
   const rs::arr<double, 5> gas = ::{}<double>(w, {});
-  for (int c = 0; c < 5; ++c) u[c] = (REAL)gas[c];\n",
+  for (int c = 0; c < {}; ++c) u[c] = (REAL)gas[c];\n",
             state.join(",\n    "),
             is_physical::ITEM.path(),
             conserved_from_primitive::ITEM.path(),
-            double(self.model.gamma)
+            double(self.model.gamma),
+            self.model.equation.components()
         );
         if let Some(c) = self.model.internal_energy() {
             let factor = double(1.0 / (self.model.gamma - 1.0));

@@ -5,8 +5,10 @@ use crate::fields::quantities::needs_units;
 use crate::units::Units;
 use crate::word::Word;
 use nestar_deck::{Deck, DeckError, deck};
+use nestar_kernels::choice::Choice;
 use nestar_kernels::hydro::{
-    DualEnergy, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
+    DualEnergy, EquationOfState, FluidMethod, LawConstants, Limiter, Reconstruction, RiemannSolver,
+    Scheme, ShockCure, Variables,
 };
 use nestar_kernels::mesh::ShareSets;
 use schemars::JsonSchema;
@@ -57,9 +59,18 @@ pub struct DualEnergyConfig {
 /// Gas dynamics.
 #[deck]
 pub struct HydroConfig {
-    /// Ratio of specific heats.
+    /// Equation of state. Gas that is isothermal or polytropic has no energy: its pressure follows from the density.
+    #[key(default = Word(EquationOfState::GammaLaw))]
+    pub eos: Word<EquationOfState>,
+    /// Ratio of specific heats, or the exponent of polytropic gas; not for isothermal gas.
     #[key(default = 5.0 / 3.0, above = 1.0, max = 3.0)]
     pub gamma: f64,
+    /// Sound speed of isothermal gas.
+    #[key(unit = "length/time", above = 0.0)]
+    pub sound_speed: Option<f64>,
+    /// Constant K of polytropic gas, whose pressure is `K * density^gamma`, in code units.
+    #[key(above = 0.0)]
+    pub polytropic_constant: Option<f64>,
     /// Time integration.
     #[key(default = Word(Scheme::MusclHancock))]
     pub scheme: Word<Scheme>,
@@ -112,6 +123,7 @@ impl HydroConfig {
     #[must_use]
     pub fn method(&self) -> FluidMethod {
         FluidMethod {
+            equation: self.eos.0,
             scheme: self.scheme.0,
             reconstruction: self.reconstruction.0,
             variables: self.variables.0,
@@ -120,6 +132,91 @@ impl HydroConfig {
             shock_cure: self.shock_cure.0,
             minmod_theta: self.minmod_theta,
             dual: self.dual_energy.thresholds(),
+        }
+    }
+
+    /// Returns the constants of the equation of state.
+    #[must_use]
+    pub fn law(&self) -> LawConstants {
+        let given = |constant: Option<f64>| constant.unwrap_or(f64::NAN);
+        match self.eos.0 {
+            EquationOfState::GammaLaw => self.gamma.into(),
+            EquationOfState::Isothermal => {
+                let sound_speed = given(self.sound_speed);
+                LawConstants([sound_speed * sound_speed, 0.0])
+            }
+            EquationOfState::Polytropic => {
+                LawConstants([given(self.polytropic_constant), self.gamma])
+            }
+        }
+    }
+
+    /// Returns the exponent of the density in the pressure at constant entropy.
+    #[must_use]
+    pub fn exponent(&self) -> f64 {
+        match self.eos.0 {
+            EquationOfState::GammaLaw | EquationOfState::Polytropic => self.gamma,
+            EquationOfState::Isothermal => 1.0,
+        }
+    }
+
+    /// Checks the equation of state and what it excludes.
+    ///
+    /// # Errors
+    /// A constant is missing, or belongs to another equation of state; a key or table needs an energy that the gas does not have.
+    fn check_equation(&self, deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
+        let word = self.eos.0.word();
+        let constants = [
+            ("sound_speed", self.sound_speed.is_some(), EquationOfState::Isothermal),
+            (
+                "polytropic_constant",
+                self.polytropic_constant.is_some(),
+                EquationOfState::Polytropic,
+            ),
+        ];
+        for (key, is_given, of) in constants {
+            let path = format!("hydro.{key}");
+            if is_given && of != self.eos.0 {
+                let why = format!(
+                    "`{path}` belongs to hydro.eos = {:?}, but the gas is {word:?}: remove this key, or change hydro.eos",
+                    of.word()
+                );
+                return Err(deck.error_at(&path, why));
+            }
+            if !is_given && of == self.eos.0 {
+                let why = format!("hydro.eos = {word:?} needs `{path}` (a number above 0)");
+                return Err(deck.error_at("hydro.eos", why));
+            }
+        }
+        if method.equation.has_energy() {
+            return Ok(());
+        }
+        if method.equation == EquationOfState::Isothermal && deck.has("hydro.gamma") {
+            let why = "isothermal gas has no ratio of specific heats: remove `hydro.gamma`";
+            return Err(deck.error_at("hydro.gamma", why));
+        }
+        if method.riemann_item().is_none() {
+            let why = format!(
+                "hydro.riemann = {:?} needs an energy, which hydro.eos = {word:?} does not have: use \"hllc\", \"hlle\", \"hll\" or \"llf\"",
+                method.riemann.word()
+            );
+            return Err(deck.error_at("hydro.riemann", why));
+        }
+        let needs_energy = [
+            ("hydro.dual_energy", method.dual.is_some()),
+            ("gravity.energy", deck.has("gravity.energy")),
+            ("cooling", deck.has("cooling")),
+            ("chemistry", deck.has("chemistry")),
+            ("sources.heating", deck.has("sources.heating")),
+        ];
+        match needs_energy.into_iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((key, _)) => {
+                let why = format!(
+                    "`{key}` acts on the energy of the gas, and hydro.eos = {word:?} has none: remove it, or set hydro.eos = \"gamma-law\""
+                );
+                Err(deck.error_at(key, why))
+            }
         }
     }
 
@@ -143,10 +240,11 @@ impl HydroConfig {
     /// Returns the numerical method if its choices are compatible.
     ///
     /// # Errors
-    /// The dual-energy formalism is combined with a scheme other than `muscl-hancock`; characteristic variables are combined with a
+    /// The equation of state excludes something that the deck has; the dual-energy formalism is combined with a scheme other than `muscl-hancock`; characteristic variables are combined with a
     /// reconstruction without limited slopes.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
+        self.check_equation(deck, &method)?;
         if method.dual.is_some() && method.scheme != Scheme::MusclHancock {
             let why = "the dual-energy formalism needs hydro.scheme = \"muscl-hancock\": set that, or remove this key";
             return Err(deck.error_at("hydro.dual_energy", why));

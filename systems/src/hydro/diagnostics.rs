@@ -12,13 +12,12 @@ use nestar_engine::data::criteria::CellQuantity;
 use nestar_engine::data::{DerivedInputs, Element, Pool, Precision};
 use nestar_engine::mesh::Topology;
 use nestar_engine::{Engine, Error, in_precision};
-use nestar_kernels::hydro::Conserved;
 use nestar_kernels::{CELLS, PATCH};
 use std::sync::Arc;
 
 /// Temperature in kelvin.
 #[device]
-fn kelvins<R: Real>(u: (Conserved<R>, [R; 1])) -> R {
+fn kelvins<R: Real>(u: (R, [R; 1])) -> R {
     let (_, [kelvin]) = u;
     kelvin
 }
@@ -45,7 +44,9 @@ pub(super) fn register(sim: &mut Engine, model: &GasModel) {
 /// # Errors
 /// The energy differs (the message has the remedy); another rank has failed.
 pub fn require_injection(world: &World) -> Result<(), Error> {
-    let Some(injection) = world.resource::<InitialGas>().0.injection() else {
+    let has_energy = world.resource::<GasModel>().equation.has_energy();
+    let injection = world.resource::<InitialGas>().0.injection();
+    let Some(injection) = injection.filter(|_| has_energy) else {
         return Ok(());
     };
     let precision = Pool::<Gas>::of(world).precision();

@@ -3,6 +3,7 @@
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::quantities::needs_units;
 use crate::fields::{GAS_COMPONENTS, GasModel, PressureFormula};
+use nestar_kernels::choice::Choice;
 use nestar_deck::{CELL_VARIABLES, Deck, DeckError, Formula, deck};
 use std::collections::BTreeMap;
 
@@ -192,6 +193,9 @@ fn amounts(
     variables: &[&str],
 ) -> Result<[Formula; 2], DeckError> {
     let physical = model.physical;
+    if let Some(polytrope) = model.polytrope() {
+        return density_alone(deck, path, model, config, variables, polytrope);
+    }
     let amount = |plain, other, per| Amount::of(deck, path, [plain, other], per, variables);
     let number = ("number_density_cm3", &config.number_density_cm3);
     let factor = physical.map(|p| 1.0 / p.number_density);
@@ -208,6 +212,39 @@ fn amounts(
     Ok([
         compile(density.key, &density.text())?,
         compile(pressure.key, &text)?,
+    ])
+}
+
+/// Compiles the density, and the pressure of gas whose pressure is `constant * density^exponent`.
+fn density_alone(
+    deck: &Deck,
+    path: &str,
+    model: &GasModel,
+    config: &StateConfig,
+    variables: &[&str],
+    [constant, exponent]: [f64; 2],
+) -> Result<[Formula; 2], DeckError> {
+    let word = model.equation.word();
+    for (key, is_given) in [
+        ("pressure", config.pressure.is_some()),
+        ("temperature_k", config.temperature_k.is_some()),
+    ] {
+        if is_given {
+            let why = format!(
+                "with hydro.eos = {word:?} the pressure follows from the density: remove `{path}.{key}`"
+            );
+            return Err(deck.error_at(&format!("{path}.{key}"), why));
+        }
+    }
+    let number = ("number_density_cm3", &config.number_density_cm3);
+    let factor = model.physical.map(|p| 1.0 / p.number_density);
+    let given = [("density", &config.density), number];
+    let density = Amount::of(deck, path, given, factor, variables)?;
+    let text = density.text();
+    let compile = |text: &str| deck.formula(&format!("{path}.{}", density.key), text, variables);
+    Ok([
+        compile(&text)?,
+        compile(&format!("{constant:?}*({text})^{exponent:?}"))?,
     ])
 }
 

@@ -20,7 +20,7 @@ pub struct Primitive {
     pub density: f64,
     /// Velocity.
     pub velocity: [f64; 3],
-    /// Pressure, positive.
+    /// Pressure, positive. Gas whose pressure follows from the density ignores it.
     pub pressure: f64,
 }
 
@@ -280,6 +280,7 @@ impl<'a> LayerSamples<'a> {
         let model = fill.model;
         let mut columns = points.in_layer((layer, cells), &model.initial);
         fill.initial.fill(&mut columns);
+        set_pressure(&mut columns, model);
         normalise_sets(&mut columns, model)?;
         (0..columns.len()).try_for_each(|n| check(&columns, n))?;
         let gas = |state: &Primitive| conserved_from_primitive(&state.array(), model.gamma);
@@ -294,7 +295,11 @@ impl<'a> LayerSamples<'a> {
     }
 
     fn extremes(&self) -> Extremes {
-        Extremes::of(&self.columns.states, self.fill.model.gamma)
+        let extremes = Extremes::of(&self.columns.states, self.fill.model.gamma);
+        match self.fill.model.equation.has_energy() {
+            true => extremes,
+            false => extremes.without_energy(),
+        }
     }
 
     /// Returns the first cell of the layer in its patch.
@@ -376,6 +381,17 @@ fn make_consistent<R: Element>(row: &mut [R], cell: usize, states: &StateFunctio
     dependents.reconcile(&mut state);
     let row = row.iter_mut().skip(cell).step_by(CELLS);
     row.zip(state).for_each(|(value, settled)| *value = settled);
+}
+
+/// Sets the pressure of gas whose pressure follows from the density.
+fn set_pressure(columns: &mut PrimitiveColumns, model: &GasModel) {
+    if model.equation.has_energy() {
+        return;
+    }
+    for state in &mut columns.states {
+        let [pressure, _] = model.equation.thermal(state.density, 0.0, model.law);
+        state.pressure = pressure;
+    }
 }
 
 /// Checks scalars, and normalises the fractions of each set, whose sum is 1 up to round-off.
@@ -585,6 +601,12 @@ impl Extremes {
             values[4][lane] = speed;
         }
         values
+    }
+
+    /// Returns the range without the flux of energy, which gas without energy does not have.
+    fn without_energy(mut self) -> Self {
+        self.0[3] = self.0[1];
+        self
     }
 
     /// Returns the union of two ranges.

@@ -51,7 +51,14 @@ impl Plugin for Hydro {
             .unwrap_or_default();
         let leaves_fluxes = declared.mass_fluxes;
         let (config, model) = gas(sim, declared)?;
-        sim.keep_keys(&["hydro.gamma", "hydro.scalars", "hydro.scalar_sets"]);
+        sim.keep_keys(&[
+            "hydro.eos",
+            "hydro.gamma",
+            "hydro.sound_speed",
+            "hydro.polytropic_constant",
+            "hydro.scalars",
+            "hydro.scalar_sets",
+        ]);
         boundary::register(sim, &model)?;
         sim.register_field::<Gas>(spec(&model, self.prolongation))?;
         sim.register_derived::<Gas>(derived_fields(&model))?;
@@ -96,6 +103,9 @@ impl Plugin for Hydro {
 fn facts(sim: &mut Engine, model: &GasModel) {
     let mut facts = sim.world.resource_mut::<RunFacts>();
     facts.0.insert("gamma".into(), model.gamma);
+    if let Some([constant, _]) = model.polytrope() {
+        facts.0.insert("polytropic_constant".into(), constant);
+    }
     if let Some(physical) = model.physical.filter(|_| !model.replaces(WITH_UNITS[0])) {
         let weight = physical.mean_molecular_weight;
         facts.0.insert("mean_molecular_weight".into(), weight);
@@ -111,7 +121,9 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
     let scalars = config.checked_scalars(&sim.deck)?;
     let initial = scalars.iter().map(|name| declared.initial(name)).collect();
     let mut model = GasModel {
-        gamma: config.gamma,
+        equation: config.eos.0,
+        law: config.law(),
+        gamma: config.exponent(),
         fractions: config.checked_fractions(&sim.deck)?,
         sets: config.checked_sets(&sim.deck)?,
         scalars,
@@ -208,7 +220,9 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
         None,
     )];
     components.extend(["x", "y", "z"].into_iter().enumerate().map(momentum));
-    components.push(component("energy".into(), ENERGY, energy, None));
+    if model.equation.has_energy() {
+        components.push(component("energy".into(), ENERGY, energy, None));
+    }
     if model.dual.is_some() {
         let long_name = "thermal energy density".into();
         let name = "internal_energy".into();

@@ -8,7 +8,6 @@ use nestar_engine::data::Field;
 use nestar_engine::step::Capture;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
-use nestar_kernels::hydro::eos::primitive_from_conserved;
 use nestar_kernels::hydro::{CellMask10, FaceFluxes, LaneChoice, PatchScratch, PatchSolver};
 use nestar_kernels::mesh::ShareSets;
 
@@ -25,8 +24,8 @@ pub struct ReplayPass {
 
 /// Converts a state to density, velocity x y z and pressure, in code units.
 #[must_use]
-pub fn primitive(state: &[f64], gamma: f64) -> [f64; GAS_COMPONENTS] {
-    primitive_from_conserved(&std::array::from_fn(|c| state[c]), gamma)
+pub fn primitive(state: &[f64], config: &HydroConfig) -> [f64; GAS_COMPONENTS] {
+    config.eos.0.primitive(state, config.law())
 }
 
 /// Repeats the captured step with the method of `config` over `dt`: one pass with the fluxes of the scheme, then one
@@ -98,7 +97,7 @@ fn pass<R: GasReal>(
 fn solver_of<R: GasReal>(config: &HydroConfig, components: usize, of: &[usize]) -> PatchSolver<R> {
     let method = config.method();
     let scalars = components - method.gas_components();
-    PatchSolver::new(method, config.gamma, scalars, LaneChoice::Auto).with_sets(sets(of))
+    PatchSolver::new(method, config.law(), scalars, LaneChoice::Auto).with_sets(sets(of))
 }
 
 /// Copies a block with ghost cells to the input of the solver.

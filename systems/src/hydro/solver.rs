@@ -97,7 +97,7 @@ impl<R: GasReal> GasSolver<R> {
     fn new(config: &HydroConfig, model: &GasModel, courant: f64) -> Self {
         let patch = PatchSolver::<R>::new(
             config.method(),
-            config.gamma,
+            config.law(),
             model.scalars.len(),
             LaneChoice::Auto,
         )

@@ -12,7 +12,6 @@ use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, parallel};
 use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::hydro::eos::primitive_from_conserved;
 use nestar_kernels::{CELLS, PATCH};
 
 /// Advice for a step that stays unphysical.
@@ -29,7 +28,7 @@ pub fn limit_by_courant(
     model: Res<GasModel>,
 ) -> Result<(), Error> {
     if limits.wants_places()
-        && let Some((rate, text)) = fastest_cell(&clock, &topology, &gas.own(), model.gamma)?
+        && let Some((rate, text)) = fastest_cell(&clock, &topology, &gas.own(), &model)?
     {
         limits.place("courant", 1.0 / rate, text);
     }
@@ -90,7 +89,7 @@ fn fastest_cell(
     clock: &LevelClock,
     topology: &Topology,
     gas: &FieldView<Gas>,
-    gamma: f64,
+    model: &GasModel,
 ) -> Result<Option<(f64, String)>, Error> {
     let width = clock.cell_width;
     let mut fastest: Option<(f64, u32, usize, [f64; GAS_COMPONENTS])> = None;
@@ -100,9 +99,13 @@ fn fastest_cell(
             values.into_iter().map(Real::to_f64).collect()
         });
         for cell in 0..CELLS {
-            let state = std::array::from_fn(|c| values[c * CELLS + cell]);
-            let w = primitive_from_conserved(&state, gamma);
-            let sound = (gamma * w[4].max(0.0) / w[0]).sqrt();
+            let mut state = [0.0; GAS_COMPONENTS];
+            let components = model.equation.components();
+            for (c, value) in state[..components].iter_mut().enumerate() {
+                *value = values[c * CELLS + cell];
+            }
+            let w = model.primitive(&state);
+            let sound = (model.gamma * w[4].max(0.0) / w[0]).sqrt();
             let along = |axis: usize| (w[axis + 1].abs() + sound) / width[axis];
             // a value that is not a number comes first
             let rate = along(0) + along(1) + along(2);

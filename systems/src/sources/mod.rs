@@ -14,10 +14,10 @@ use bevy_ecs::prelude::*;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
 use nestar_engine::data::criteria::CellQuantity;
-use nestar_engine::data::{Components, DerivedInputs, LevelRows, Pool};
+use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, LevelRows, Pool};
 use nestar_engine::step::{Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_kernels::hydro::Conserved;
+use nestar_kernels::hydro::{Conserved, barotropic};
 use nestar_kernels::hydro::eos::{apply_kick, is_physical};
 use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
 use std::sync::Arc;
@@ -42,10 +42,26 @@ fn sources<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>) -> Outcome<Conserv
     }
 }
 
+/// Accelerations along x, y, z over a step of gas without energy, and a heating of 0. Fails if the gas is unphysical afterwards.
+#[device]
+fn accelerations<R: Real>(u: ([R; 4], [R; 4]), at: &Place<R>) -> Outcome<[R; 4]> {
+    let (before, rates) = u;
+    let mut after = before;
+    for axis in 0..3 {
+        after[1 + axis] = before[1 + axis] + before[0] * (rates[axis] * at.dt);
+    }
+    let sound = barotropic::is_physical(&after);
+    let status = if sound { DONE } else { FAILED };
+    Outcome::<[R; 4]> {
+        state: after,
+        status,
+    }
+}
+
 /// Time in which gas at rest is accelerated across half a cell width along an axis, times the square root of `limit`;
 /// infinite without acceleration or if it is not a number, which [`sources`] reports.
 #[device]
-fn fall_time<R: Real>(u: (Conserved<R>, [R; 4]), at: &Place<R>, limit: R) -> R {
+fn fall_time<R: Real>(u: (R, [R; 4]), at: &Place<R>, limit: R) -> R {
     let (_, rates) = u;
     let mut slowest = R::INFINITY;
     for axis in 0..3 {
@@ -105,19 +121,27 @@ impl Plugin for Sources {
             sim.with_numbers(&numbers)
                 .limit::<Gas, fall_time>("acceleration", [config.limit]);
         }
-        let read = Some(numbers.clone());
-        Replays::add::<Gas, sources>(&mut sim.world, Components::default(), read, 1, Arc::new([]));
+        match sim.world.resource::<GasModel>().equation.has_energy() {
+            true => register::<sources>(sim, numbers, config.split),
+            false => register::<accelerations>(sim, numbers, config.split),
+        }
+        Ok(())
+    }
+}
+
+/// Registers the system that applies `M`.
+fn register<M: CellSubcycle<Parameters = [f64; 0]>>(sim: &mut Engine, numbers: Arc<DerivedInputs>, split: bool) {
+    let read = Some(numbers.clone());
+        Replays::add::<Gas, M>(&mut sim.world, Components::default(), read, 1, Arc::new([]));
         (sim.with_numbers(&numbers))
-            .prepare::<Gas>(sources::ITEM.name, Pool::prepare_subcycle::<sources>);
+            .prepare::<Gas>(M::ITEM.name, Pool::prepare_subcycle::<M>);
         let act = move |rows: LevelRows, mut gas: Write<Gas>| {
-            gas.iterate::<sources>(&rows, &*numbers, 1, &[]);
+            gas.iterate::<M>(&rows, &*numbers, 1, &[]);
         };
         let act = IntoSystem::into_system(act).with_name("formulas of [sources]");
-        if config.split {
+        if split {
             sim.system_in(Split::Sources, act);
         } else {
             sim.system_in(Advance::Sources, act);
         }
-        Ok(())
-    }
 }

@@ -174,7 +174,9 @@ fn table(capture: &Capture, config: &HydroConfig, passes: &[ReplayPass]) -> Stri
         "pressure",
     ];
     let names = names.into_iter().map(String::from);
-    let scalars = capture.components[names.len()..].iter().cloned();
+    // behind density, momentum and energy, which becomes the pressure
+    let first = config.eos.0.components();
+    let scalars = capture.components[first..].iter().cloned();
     let mut text = format!("{:<34}", "");
     for name in names.chain(scalars) {
         let _ = write!(text, " {name:>14}");
@@ -182,8 +184,8 @@ fn table(capture: &Capture, config: &HydroConfig, passes: &[ReplayPass]) -> Stri
     text.push('\n');
     let mut row = |name: &str, state: &[f64]| {
         let _ = write!(text, "{name:<34}");
-        let own = primitive(state, config.gamma);
-        for value in own.iter().chain(&state[own.len()..]) {
+        let own = primitive(state, config);
+        for value in own.iter().chain(&state[first..]) {
             let _ = write!(text, " {value:>14.6e}");
         }
         text.push('\n');

@@ -91,7 +91,7 @@ impl GasDevice {
         let device = pool.device().clone();
         let mut program = FluidProgram {
             method: config.method(),
-            gamma: model.gamma,
+            law: model.law,
             scalars: model.scalars.len(),
             double: pool.precision() == Precision::Double,
             first_order_fallback: false,
