@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 43] = shipped![
+pub const DECKS: [ShippedDeck; 44] = shipped![
     "acoustic-wave",
     "blast-adaptive",
     "blast-uniform",
@@ -38,6 +38,7 @@ pub const DECKS: [ShippedDeck; 43] = shipped![
     "hernquist",
     "implosion",
     "isentropic-vortex",
+    "isothermal-shock",
     "jeans",
     "kelvin-helmholtz",
     "koyama-inutsuka",

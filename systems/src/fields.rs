@@ -10,7 +10,8 @@ use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::{
-    BarotropicStates, DualEnergy, DualStates, EquationOfState, GasStates, LawConstants, RiemannSolver,
+    BarotropicStates, DualEnergy, DualStates, EquationOfState, GasStates, LawConstants,
+    RiemannSolver,
 };
 use nestar_kernels::mesh::{ShareSets, StateRules};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use nestar::kernels::choice::Choice;
 use nestar::kernels::hydro::{
-    FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, Variables,
+    EquationOfState, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, Variables,
 };
 
 /// Returns every sensible choice: all limiters with each scheme, reconstruction and kind of variables, and all Riemann solvers with the default
@@ -26,6 +26,16 @@ pub fn all() -> Vec<FluidMethod> {
         }
     }
     methods
+}
+
+/// Returns every sensible choice for an equation of state without energy.
+#[must_use]
+pub fn without_energy(equation: EquationOfState) -> Vec<FluidMethod> {
+    let methods = all().into_iter();
+    let methods = methods.map(|method| FluidMethod { equation, ..method });
+    methods
+        .filter(|method| method.riemann_item().is_some())
+        .collect()
 }
 
 /// Returns a method with each of the limiters that it uses, and with each of the Riemann solvers.

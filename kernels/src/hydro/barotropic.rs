@@ -29,7 +29,10 @@ pub(super) fn polytropic_in_each_lane<V: Simd>(density: V, pressure: V, law: &[V
     let mut values = [[V::E::lit(0.0); WIDEST]; 4];
     // SAFETY: no lane type is wider than an array
     unsafe {
-        for (value, lanes) in [density, pressure, law[0], law[1]].into_iter().zip(&mut values) {
+        for (value, lanes) in [density, pressure, law[0], law[1]]
+            .into_iter()
+            .zip(&mut values)
+        {
             value.store(lanes.as_mut_ptr());
         }
         for lane in 0..V::N {

@@ -80,12 +80,7 @@ pub trait Law<const N: usize>: 'static {
     fn flux_smoothed<V: Simd>(l: &[V; N], r: &[V; N], law: &[V; 2]) -> [V; N];
 
     /// Returns the primitive state half a step later, see [`hancock::half_step`].
-    fn half_step<V: Simd>(
-        w: &[V; N],
-        half: &[[V; N]; 3],
-        rates: &[V; 3],
-        law: &[V; 2],
-    ) -> [V; N];
+    fn half_step<V: Simd>(w: &[V; N], half: &[[V; N]; 3], rates: &[V; 3], law: &[V; 2]) -> [V; N];
 
     /// Returns the primitive state after the predictor, see [`hancock::predicted`].
     fn predicted<V: Simd>(u: &[V; N], old: &[V; N], law: &[V; 2]) -> [V; N];
@@ -173,12 +168,7 @@ impl Law<5> for GammaLaw {
     }
 
     #[inline(always)]
-    fn half_step<V: Simd>(
-        w: &[V; 5],
-        half: &[[V; 5]; 3],
-        rates: &[V; 3],
-        law: &[V; 2],
-    ) -> [V; 5] {
+    fn half_step<V: Simd>(w: &[V; 5], half: &[[V; 5]; 3], rates: &[V; 3], law: &[V; 2]) -> [V; 5] {
         hancock::half_step(w, half, rates, law[0])
     }
 
@@ -269,12 +259,7 @@ impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
     }
 
     #[inline(always)]
-    fn half_step<V: Simd>(
-        w: &[V; 4],
-        half: &[[V; 4]; 3],
-        rates: &[V; 3],
-        law: &[V; 2],
-    ) -> [V; 4] {
+    fn half_step<V: Simd>(w: &[V; 4], half: &[[V; 4]; 3], rates: &[V; 3], law: &[V; 2]) -> [V; 4] {
         barotropic::half_step(w, half, rates, of::<V, EQUATION>(w[0], law)[1])
     }
 

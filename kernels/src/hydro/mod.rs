@@ -195,7 +195,11 @@ pub fn device_items() -> Vec<&'static Item> {
     items.extend(faces_items());
     items.extend(Limiter::ALL.iter().map(|limiter| limiter.item()));
     items.extend(RiemannSolver::ALL.iter().map(|solver| solver.item()));
-    items.extend(RiemannSolver::ALL.iter().filter_map(|solver| solver.item_without_energy()));
+    items.extend(
+        RiemannSolver::ALL
+            .iter()
+            .filter_map(|solver| solver.item_without_energy()),
+    );
     items.extend(EquationOfState::ALL.iter().map(|equation| equation.item()));
     items.extend(barotropic_items());
     items

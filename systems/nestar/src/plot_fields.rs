@@ -48,14 +48,20 @@ pub(crate) fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
         value,
     };
     let [hot, many] = WITH_UNITS;
+    let constant = fact("polytropic_constant");
     let kelvins = move |state: &[f64]| {
+        if let Some(constant) = constant {
+            return constant * state[0].powf(gamma - 1.0) * physical.kelvin;
+        }
         let state = std::array::from_fn(|c| state[c]);
         let [density, .., pressure] = eos::primitive_from_conserved(&state, gamma);
         pressure / density * physical.kelvin
     };
     let number = move |state: &[f64]| state[0] * physical.number_density;
+    // gas without energy has a temperature by its density alone
+    let arrays = if constant.is_some() { &GAS[..1] } else { &GAS };
     vec![
-        field(hot, "K", &GAS, Arc::new(kelvins)),
+        field(hot, "K", arrays, Arc::new(kelvins)),
         field(many, "cm**-3", &GAS[..1], Arc::new(number)),
     ]
 }

@@ -287,7 +287,10 @@ fn of_internal_energy(gamma: f64, c: usize) -> [(&'static str, NamedQuantity); 5
 fn of_polytrope(polytrope: &[f64; 2]) -> [(&'static str, NamedQuantity); 4] {
     let gas = |function, order: &[usize]| of(function, order, polytrope);
     [
-        ("pressure", gas(QuantityFn::of::<polytropic_pressure>(), &[0])),
+        (
+            "pressure",
+            gas(QuantityFn::of::<polytropic_pressure>(), &[0]),
+        ),
         (
             "temperature",
             gas(QuantityFn::of::<polytropic_temperature>(), &[0]),
@@ -296,7 +299,10 @@ fn of_polytrope(polytrope: &[f64; 2]) -> [(&'static str, NamedQuantity); 4] {
             "sound_speed",
             gas(QuantityFn::of::<polytropic_sound_speed>(), &[0]),
         ),
-        ("mach", gas(QuantityFn::of::<polytropic_mach>(), &[0, 1, 2, 3])),
+        (
+            "mach",
+            gas(QuantityFn::of::<polytropic_mach>(), &[0, 1, 2, 3]),
+        ),
     ]
 }
 

@@ -195,8 +195,7 @@ impl<R: Real> CellRule<R> for Inflow {
         for (value, c) in gas.iter_mut().zip(conserved) {
             *value = R::lit(c);
         }
-        let (energies, scalars) =
-            behind.split_at_mut(usize::from(self.model.dual.is_some()));
+        let (energies, scalars) = behind.split_at_mut(usize::from(self.model.dual.is_some()));
         for internal in energies {
             *internal = R::lit(primitive.internal_energy(self.model.gamma));
         }

@@ -167,7 +167,11 @@ impl HydroConfig {
     fn check_equation(&self, deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
         let word = self.eos.0.word();
         let constants = [
-            ("sound_speed", self.sound_speed.is_some(), EquationOfState::Isothermal),
+            (
+                "sound_speed",
+                self.sound_speed.is_some(),
+                EquationOfState::Isothermal,
+            ),
             (
                 "polytropic_constant",
                 self.polytropic_constant.is_some(),

@@ -3,8 +3,8 @@
 use super::initial::{InitialState, Primitive, PrimitiveColumns};
 use crate::fields::quantities::needs_units;
 use crate::fields::{GAS_COMPONENTS, GasModel, PressureFormula};
-use nestar_kernels::choice::Choice;
 use nestar_deck::{CELL_VARIABLES, Deck, DeckError, Formula, deck};
+use nestar_kernels::choice::Choice;
 use std::collections::BTreeMap;
 
 /// Gas state by formulas of x, y, z and t: the table `[initial]`.

@@ -17,8 +17,8 @@ use nestar_engine::data::criteria::CellQuantity;
 use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, LevelRows, Pool};
 use nestar_engine::step::{Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
-use nestar_kernels::hydro::{Conserved, barotropic};
 use nestar_kernels::hydro::eos::{apply_kick, is_physical};
+use nestar_kernels::hydro::{Conserved, barotropic};
 use nestar_kernels::mesh::subcycle::{DONE, FAILED, Outcome};
 use std::sync::Arc;
 
@@ -130,18 +130,21 @@ impl Plugin for Sources {
 }
 
 /// Registers the system that applies `M`.
-fn register<M: CellSubcycle<Parameters = [f64; 0]>>(sim: &mut Engine, numbers: Arc<DerivedInputs>, split: bool) {
+fn register<M: CellSubcycle<Parameters = [f64; 0]>>(
+    sim: &mut Engine,
+    numbers: Arc<DerivedInputs>,
+    split: bool,
+) {
     let read = Some(numbers.clone());
-        Replays::add::<Gas, M>(&mut sim.world, Components::default(), read, 1, Arc::new([]));
-        (sim.with_numbers(&numbers))
-            .prepare::<Gas>(M::ITEM.name, Pool::prepare_subcycle::<M>);
-        let act = move |rows: LevelRows, mut gas: Write<Gas>| {
-            gas.iterate::<M>(&rows, &*numbers, 1, &[]);
-        };
-        let act = IntoSystem::into_system(act).with_name("formulas of [sources]");
-        if split {
-            sim.system_in(Split::Sources, act);
-        } else {
-            sim.system_in(Advance::Sources, act);
-        }
+    Replays::add::<Gas, M>(&mut sim.world, Components::default(), read, 1, Arc::new([]));
+    (sim.with_numbers(&numbers)).prepare::<Gas>(M::ITEM.name, Pool::prepare_subcycle::<M>);
+    let act = move |rows: LevelRows, mut gas: Write<Gas>| {
+        gas.iterate::<M>(&rows, &*numbers, 1, &[]);
+    };
+    let act = IntoSystem::into_system(act).with_name("formulas of [sources]");
+    if split {
+        sim.system_in(Split::Sources, act);
+    } else {
+        sim.system_in(Advance::Sources, act);
+    }
 }

@@ -31,6 +31,7 @@ mod halo_access;
 mod halo_overlap;
 mod hierarchy;
 mod initial;
+mod laws;
 mod library;
 mod memory;
 mod messages;

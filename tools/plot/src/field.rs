@@ -41,6 +41,8 @@ enum FieldFormula {
     Speed,
     /// A quantity that needs the complete state of the gas and its adiabatic index.
     Gas(GasQuantity),
+    /// A gas quantity from density and momentum; the pressure is this constant times `density^gamma`.
+    Polytrope(GasQuantity, f64),
     /// A function of the caller.
     Custom(FieldFunction),
     /// A formula of other fields.
@@ -171,7 +173,8 @@ impl Candidates {
 }
 
 /// Returns all fields that can be plotted from these arrays (name, unit): the arrays, then derived fields.
-fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField> {
+fn candidates(arrays: &[(String, String)], fact: impl Fn(&str) -> Option<f64>) -> Vec<PlotField> {
+    let (gamma, constant) = (fact("gamma"), fact("polytropic_constant"));
     let has = |name: &str| arrays.iter().any(|(array, _)| array == name);
     let mut found = Candidates {
         fields: vec![],
@@ -197,7 +200,13 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField>
             found.add(name, SPEED, FieldFormula::Specific, &[array, "density"]);
         }
         found.add("speed", SPEED, FieldFormula::Speed, &["density", x, y, z]);
-        if has("energy") && gamma.is_some() {
+        if let (Some(constant), Some(_)) = (constant, gamma) {
+            // gas without energy has no entropy of its own
+            for (name, gas, unit) in &GAS[..4] {
+                let formula = FieldFormula::Polytrope(*gas, constant);
+                found.add(name, unit, formula, &["density", x, y, z]);
+            }
+        } else if has("energy") && gamma.is_some() {
             let magnetic = MAGNETIC.into_iter().filter(|name| has(name));
             let needs = ["density", x, y, z, "energy"].into_iter().chain(magnetic);
             let needs: Vec<&str> = needs.collect();
@@ -212,7 +221,8 @@ fn candidates(arrays: &[(String, String)], gamma: Option<f64>) -> Vec<PlotField>
 /// Returns the fields of the snapshot and those of `custom`, with fields derived from them.
 fn known_fields(snapshot: &Snapshot, custom: &[CustomField]) -> Vec<PlotField> {
     let arrays = cell_arrays(snapshot);
-    let mut fields = candidates(&arrays, snapshot.attributes().facts.get("gamma").copied());
+    let facts = &snapshot.attributes().facts;
+    let mut fields = candidates(&arrays, |name| facts.get(name).copied());
     let custom = custom.iter();
     fields.extend(custom.filter_map(|field| custom_field(field, &arrays)));
     fields
@@ -442,6 +452,11 @@ impl PlotField {
             FieldFormula::Specific => each(out, |i| at(0, i) / at(1, i)),
             FieldFormula::Speed => each(out, |i| square(&arrays[1..4], i).sqrt() / at(0, i)),
             FieldFormula::Gas(gas) => each(out, |i| self.gas(*gas, arrays, i)),
+            FieldFormula::Polytrope(gas, constant) => each(out, |i| {
+                let (density, momentum) = (at(0, i), square(&arrays[1..4], i));
+                let pressure = constant * density.powf(self.gamma);
+                self.of_pressure(*gas, density, momentum, pressure)
+            }),
             FieldFormula::Custom(value) => {
                 let mut state = vec![0.0; arrays.len()];
                 for (i, out) in out.iter_mut().enumerate() {
@@ -461,7 +476,11 @@ impl PlotField {
         let (density, momentum) = (arrays[0][i], square(&arrays[1..4], i));
         let magnetic = square(&arrays[5..], i);
         let internal = arrays[4][i] - 0.5 * momentum / density - 0.5 * magnetic;
-        let pressure = (self.gamma - 1.0) * internal;
+        self.of_pressure(gas, density, momentum, (self.gamma - 1.0) * internal)
+    }
+
+    /// Computes a gas quantity from density, squared momentum and pressure.
+    fn of_pressure(&self, gas: GasQuantity, density: f64, momentum: f64, pressure: f64) -> f64 {
         match gas {
             GasQuantity::Pressure => pressure,
             GasQuantity::Temperature => pressure / density,
@@ -516,7 +535,7 @@ mod tests {
             .iter()
             .map(|name| (name.to_string(), "1".to_string()))
             .collect();
-        let field = candidates(&known, Some(1.5))
+        let field = candidates(&known, |name| (name == "gamma").then_some(1.5))
             .into_iter()
             .find(|field| field.name == name);
         let values: Vec<&[f64]> = arrays.chunks(1).collect();

@@ -86,12 +86,7 @@ pub fn flux_hllc<R: Lane>(l: &[R; 4], r: &[R; 4], of_l: &[R; 2], of_r: &[R; 2]) 
     let a = s_m / (s - s_m);
     let push = (1.0 + a) * p_m;
     let mass = a * (w[0] * (s - w[1]));
-    [
-        mass,
-        mass * w[1] + (push - a * p),
-        mass * w[2],
-        mass * w[3],
-    ]
+    [mass, mass * w[1] + (push - a * p), mass * w[2], mass * w[3]]
 }
 
 /// Returns the HLLE flux, see [`hlle::flux_hlle`](super::hlle::flux_hlle).

@@ -261,13 +261,7 @@ impl<R: HydroReal> March<'_, R> {
         let place = l.flux + l.slot(axis, k) * l.planes();
         let k = k - l.ghosts;
         if let Some(cells) = self.first_order {
-            first_order::first_order_fluxes(
-                self.solver,
-                self.scratch,
-                cells,
-                [axis, k],
-                place,
-            );
+            first_order::first_order_fluxes(self.solver, self.scratch, cells, [axis, k], place);
         }
         let from = place + l.corner();
         self.copy_mass_fluxes(faces, axis, [from, w], k);

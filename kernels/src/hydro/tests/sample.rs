@@ -1,8 +1,9 @@
 //! Random gathered patches and helpers of the tests that update them.
 use crate::choice::Choice;
 use crate::hydro::{
-    CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, Limiter, PatchOutcome, PatchSolver,
-    Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
+    CellMask10, DualEnergy, EquationOfState, FaceFluxes, FluidMethod, HydroReal, LawConstants,
+    Limiter, PatchOutcome, PatchSolver, Reconstruction, RiemannSolver, Scheme, ShockCure,
+    Variables,
 };
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
@@ -50,6 +51,29 @@ pub fn dual_methods() -> Vec<FluidMethod> {
     methods
         .map(|method| FluidMethod { dual, ..method })
         .collect()
+}
+
+/// Methods for gas without energy.
+pub fn barotropic_methods() -> Vec<FluidMethod> {
+    let equations = [EquationOfState::Isothermal, EquationOfState::Polytropic];
+    let of = |equation| {
+        all_methods()
+            .into_iter()
+            .map(move |method| FluidMethod { equation, ..method })
+    };
+    let methods = equations.into_iter().flat_map(of);
+    methods
+        .filter(|method| method.riemann_item().is_some())
+        .collect()
+}
+
+/// Constants of the law of a method; the sound speed is close to 1.
+pub fn law_of(method: &FluidMethod) -> LawConstants {
+    match method.equation {
+        EquationOfState::GammaLaw => GAMMA.into(),
+        EquationOfState::Isothermal => LawConstants([1.21, 0.0]),
+        EquationOfState::Polytropic => LawConstants([0.9, GAMMA]),
+    }
 }
 
 /// Numbers in [0, 1), from a linear congruence (Knuth's multiplier).
@@ -111,6 +135,14 @@ impl<R: Real> Block<R> {
             let x = (0..scalars).map(|_| random.next()).collect();
             ([density, v[0], v[1], v[2], pressure], x)
         })
+    }
+
+    /// Removes the energy if the gas of `method` has none.
+    pub fn of_law(mut self, method: &FluidMethod) -> Self {
+        if !method.equation.has_energy() {
+            self.values.remove(4);
+        }
+        self
     }
 
     pub fn cell(&self, at: [usize; 3]) -> usize {

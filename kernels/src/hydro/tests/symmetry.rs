@@ -1,5 +1,5 @@
 //! Exchanging axes and mirroring the input does exactly the same to the output.
-use super::sample::{Block, GAMMA, Random, all_methods, dual_methods, update};
+use super::sample::{Block, Random, all_methods, barotropic_methods, dual_methods, law_of, update};
 use crate::hydro::{CellMask10, HydroReal, LaneChoice, PatchSolver};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
@@ -87,12 +87,16 @@ fn exact_symmetry<R: HydroReal>() {
     };
     let rates = [0.09, 0.06, 0.12];
     let mut random = Random(99);
-    for method in all_methods().into_iter().chain(dual_methods()) {
+    let methods = all_methods().into_iter().chain(dual_methods());
+    for method in methods.chain(barotropic_methods()) {
         for roughness in [0.05, 1.0] {
-            // the component behind the five: a scalar or the internal energy
+            // components behind the variables: scalars or the internal energy
             let scalars = 6 - method.gas_components();
-            let solver = PatchSolver::<R>::new(method, GAMMA, scalars, LaneChoice::Auto);
-            let block = Block::<R>::random(solver.scratch().width(), 1, roughness, &mut random);
+            let law = law_of(&method);
+            let solver = PatchSolver::<R>::new(method, law, scalars, LaneChoice::Auto);
+            let behind = 6 - method.equation.components();
+            let width = solver.scratch().width();
+            let block = Block::<R>::random(width, behind, roughness, &mut random).of_law(&method);
             let reference = update(&solver, &block, rates, Some(&mask(&identity)));
             for t in Transform::some() {
                 let new_rates = t.axis.map(|axis| rates[axis]);

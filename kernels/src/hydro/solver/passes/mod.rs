@@ -52,11 +52,7 @@ pub(super) unsafe fn load_state<V: Simd, const N: usize>(p: *const V::E, stride:
 
 /// Stores a state, with components `stride` elements apart.
 #[inline(always)]
-pub(super) unsafe fn store_state<V: Simd, const N: usize>(
-    u: &[V; N],
-    p: *mut V::E,
-    stride: usize,
-) {
+pub(super) unsafe fn store_state<V: Simd, const N: usize>(u: &[V; N], p: *mut V::E, stride: usize) {
     for c in 0..N {
         // SAFETY: the caller vouches for `N` vectors `stride` apart
         unsafe { u[c].store(p.add(c * stride)) };
@@ -66,7 +62,11 @@ pub(super) unsafe fn store_state<V: Simd, const N: usize>(
 /// Returns the component of variable `v` of a state in the order of a face normal to `axis`: the velocities are rotated.
 #[inline(always)]
 pub(super) const fn component(axis: usize, v: usize) -> usize {
-    if v >= 1 && v <= 3 { 1 + (axis + v - 1) % 3 } else { v }
+    if v >= 1 && v <= 3 {
+        1 + (axis + v - 1) % 3
+    } else {
+        v
+    }
 }
 
 /// Returns the five variables of a gas with an energy, the only law with dual energy.

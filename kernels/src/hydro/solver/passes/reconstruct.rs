@@ -2,9 +2,9 @@
 use super::{
     component, largest, load_state, load5, of_law, splat, splat2, splat3, store_state, with_energy,
 };
+use crate::hydro::law::Law;
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
-use crate::hydro::law::Law;
 use crate::hydro::{dual, hancock};
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num};

@@ -68,10 +68,7 @@ unsafe fn is_smooth<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>) -> 
 
 /// Returns [`shock_along`] each axis for the cells at `at`.
 #[inline(always)]
-unsafe fn along_axes<V: Simd, L: Law<N>, const N: usize>(
-    a: &ShockPass<V::E>,
-    at: usize,
-) -> [V; 3] {
+unsafe fn along_axes<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>, at: usize) -> [V; 3] {
     let law = splat2::<V>(a.law);
     let mut found = [V::lit(0.0); 3];
     for (d, shock) in found.iter_mut().enumerate() {

@@ -1,0 +1,282 @@
+//! Gas without energy: isothermal and polytropic.
+
+use super::device_runs::{agree, emulation};
+use super::symmetry::{GENERATORS, changed};
+use nestar::App;
+use nestar::kernels::hydro::EquationOfState;
+use nestar_tests::choices;
+use nestar_tests::decks::deck;
+use nestar_tests::norms::{magnitudes, totals};
+use nestar_tests::ranks::{joined, on_ranks};
+use nestar_tests::{State, Stepper};
+use std::collections::BTreeMap;
+
+const ISOTHERMAL: [&str; 2] = ["hydro.eos=isothermal", "hydro.sound_speed=1"];
+const POLYTROPIC: [&str; 3] = [
+    "hydro.eos=polytropic",
+    "hydro.polytropic_constant=0.6",
+    "hydro.gamma=5/3",
+];
+
+/// A sound wave in gas with density and sound speed 1, over one period.
+const WAVE: &str = r#"
+scenario = "formula"
+[initial]
+samples    = 3
+density    = "1 + 1e-6*sin(2*pi*x)"
+velocity_x = "1e-6*sin(2*pi*x)"
+[domain]
+cells      = [64, 8, 8]
+right_edge = [1.0, 0.125, 0.125]
+[time]
+end     = 1.0
+courant = 0.8
+[mesh]
+[hydro]
+"#;
+
+/// Returns the mean over the domain of |value - exact|, by a value of the state of a cell and its exact mean between two coordinates along x.
+fn l1(state: &State, value: impl Fn(&[f64]) -> f64, exact: impl Fn(f64, f64) -> f64) -> f64 {
+    let (mut sum, mut total) = (0.0, 0.0);
+    state.each_leaf_cell(|level, [x, ..], volume, u| {
+        let half = 0.5 * state.domain.cell_width(level)[0];
+        sum += volume * (value(u) - exact(x - half, x + half)).abs();
+        total += volume;
+    });
+    sum / total
+}
+
+#[test]
+fn a_sound_wave_returns_after_one_period() {
+    for law in [&ISOTHERMAL[..], &POLYTROPIC] {
+        let state = Stepper::new(WAVE, law).finish().state();
+        assert_eq!(state.components, 4, "density and momentum");
+        let integral = |x: f64| {
+            x - 1e-6 * (2.0 * std::f64::consts::PI * x).cos() / (2.0 * std::f64::consts::PI)
+        };
+        let error = l1(
+            &state,
+            |u| u[0],
+            |a, b| (integral(b) - integral(a)) / (b - a),
+        );
+        println!("{law:?}: {error:e}");
+        assert!(error > 1e-11 && error < 1.4e-9, "{law:?}: {error:e}");
+    }
+}
+
+/// Sod's problem for isothermal gas: density 1 and 0.25 at rest, sound speed 1.
+const SOD: &str = r#"
+scenario = "formula"
+[initial]
+density = "if(x < 0, 1, 0.25)"
+[domain]
+cells      = [512, 8, 8]
+left_edge  = [-0.5, 0.0, 0.0]
+right_edge = [0.5, 0.015625, 0.015625]
+boundary   = { x = "outflow", y = "periodic", z = "periodic" }
+[time]
+end     = 0.2
+courant = 0.8
+[mesh]
+[hydro]
+riemann = "hll"
+"#;
+
+/// Returns density and velocity of the exact solution at `x / t`: a rarefaction to the left and a shock to the right of a uniform state.
+fn sod(speed: f64) -> [f64; 2] {
+    let (left, right) = (1.0_f64, 0.25_f64);
+    // both waves have the velocity of the gas between them
+    let behind =
+        |density: f64| (left / density).ln() - (density - right) / (density * right).sqrt();
+    let (mut low, mut high) = (right, left);
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        match behind(middle) > 0.0 {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    let (density, velocity) = (low, (left / low).ln());
+    let shock = density * velocity / (density - right);
+    if speed < -1.0 {
+        [left, 0.0]
+    } else if speed < velocity - 1.0 {
+        [(-(speed + 1.0)).exp(), speed + 1.0]
+    } else if speed < shock {
+        [density, velocity]
+    } else {
+        [right, 0.0]
+    }
+}
+
+#[test]
+fn the_shock_tube_of_isothermal_gas_has_its_exact_solution() {
+    let mut stepper = Stepper::new(SOD, &ISOTHERMAL);
+    let state = stepper.finish().state();
+    let t = stepper.time();
+    let mean = |c: usize| {
+        move |a: f64, b: f64| {
+            let at = |n: usize| sod((a + (n as f64 + 0.5) / 64.0 * (b - a)) / t)[c];
+            (0..64).map(at).sum::<f64>() / 64.0
+        }
+    };
+    let density = l1(&state, |u| u[0], mean(0));
+    let velocity = l1(&state, |u| u[1] / u[0], mean(1));
+    println!("density {density:e}, velocity {velocity:e}");
+    assert!(density < 7e-4, "{density:e}");
+    assert!(velocity < 1.8e-3, "{velocity:e}");
+}
+
+/// A dense ball that expands, at the centre of a cube around the origin.
+const BALL: &str = r#"
+scenario = "formula"
+[initial]
+density    = "1 + if(r < 0.14, 30, 0)"
+scalars    = { dye = "if(r < 0.2, 1, 0.25)" }
+[domain]
+cells      = [16, 16, 16]
+left_edge  = [-0.5, -0.5, -0.5]
+right_edge = [0.5, 0.5, 0.5]
+[time]
+end = 1.0
+[mesh]
+max_level = 2
+regrid_interval = 2
+flag_buffer = 2
+refine = [{ criterion = "gradient", field = "density", threshold = 0.3 }]
+[hydro]
+scalars = ["dye"]
+"#;
+
+#[test]
+fn an_expanding_ball_stays_symmetric_and_conserves_mass_and_momentum() {
+    for law in [&ISOTHERMAL[..], &POLYTROPIC] {
+        let moving = ["initial.velocity_x=3", "initial.velocity_y=-2"];
+        let mut stepper = Stepper::new(BALL, &[law, &moving[..]].concat());
+        let scale = magnitudes(&stepper.state());
+        let before = stepper.0.with(|s| totals(s));
+        stepper.steps(6);
+        let after = stepper.0.with(|s| totals(s));
+        assert_eq!(before.len(), 5, "density, momentum and dye");
+        for c in 0..5 {
+            let scale = if (1..4).contains(&c) {
+                scale[1]
+            } else {
+                scale[c]
+            };
+            let drift = (after[c] - before[c]).abs() / scale;
+            assert!(drift < 1e-13, "{law:?}: component {c} drifts by {drift:e}");
+        }
+        let state = Stepper::new(BALL, law).steps(6).state();
+        assert!(state.counts()[2] > 64, "{:?}", state.counts());
+        let images: Vec<State> = GENERATORS
+            .iter()
+            .map(|change| changed(&state, change))
+            .collect();
+        for image in &images[1..] {
+            assert_eq!(images[0].difference(image), None, "{law:?}");
+        }
+    }
+}
+
+#[test]
+fn two_ranks_and_a_restart_do_not_matter() {
+    for law in [&ISOTHERMAL[..], &POLYTROPIC] {
+        let settings = [law, &["run.precision=single", "gravity.constant=1"]].concat();
+        let alone = Stepper::new(BALL, &settings).steps(3).state();
+        let two = on_ranks(2, BALL, &settings, |stepper| stepper.steps(3).state());
+        assert_eq!(alone.difference(&joined(two)), None, "{law:?}");
+    }
+}
+
+/// Faces of every kind, gravity, an external potential, sources and a criterion by the derived pressure.
+const EVERYTHING: [&str; 12] = [
+    "time.max_steps=3",
+    "initial.density=1 + if(r < 0.14, 30, 0) + 0.2*sin(2*pi*z)",
+    "initial.velocity_x=0.4",
+    "inflow.x_lower.density=1 + 0.2*sin(2*pi*z)",
+    "inflow.x_lower.velocity_x=0.4",
+    "domain.boundary={ x = [\"inflow\", \"diode\"], y = [\"reflecting\", \"outflow\"], z = \"periodic\" }",
+    "mesh.refine=[{ criterion = \"gradient\", field = \"pressure\", threshold = 0.5 }]",
+    "mesh.max_level=1",
+    "gravity={ constant = 1.0, boundary = \"isolated\" }",
+    "external={ potential = \"0.5*x^2\" }",
+    "sources={ acceleration_y = \"0.3*sound_speed\" }",
+    "output.derived=[\"pressure\", \"temperature\", \"sound_speed\", \"mach\", \"velocity_x\"]",
+];
+
+#[test]
+fn runs_on_the_device_have_the_bits_of_the_cpu() {
+    if !emulation() {
+        return;
+    }
+    agree(BALL, &[&EVERYTHING[..], &ISOTHERMAL].concat());
+    let single = ["run.precision=single", "hydro.scheme=vl"];
+    agree(BALL, &[&EVERYTHING[..], &POLYTROPIC, &single].concat());
+}
+
+/// All choices run, stay physical and give results of their own.
+#[test]
+fn all_choices_run_without_energy() {
+    let laws = [
+        (
+            EquationOfState::Isothermal,
+            &ISOTHERMAL[..],
+            "run.precision=double",
+        ),
+        (
+            EquationOfState::Polytropic,
+            &POLYTROPIC,
+            "run.precision=single",
+        ),
+    ];
+    for (equation, law, precision) in laws {
+        let mut found: BTreeMap<Vec<u64>, String> = BTreeMap::new();
+        for method in choices::without_energy(equation) {
+            let choice = choices::settings(&method);
+            let mut settings: Vec<&str> = choice.iter().map(String::as_str).collect();
+            settings.extend(law);
+            settings.extend([precision, "mesh.max_level=1", "initial.velocity_y=0.3"]);
+            let state = Stepper::new(BALL, &settings).steps(2).state();
+            let mut values = Vec::new();
+            state.each_leaf_cell(|_, x, _, u| {
+                assert!(
+                    u[0] > 0.0 && u.iter().all(|v| v.is_finite()),
+                    "{settings:?}, {x:?}: {u:?}"
+                );
+                values.push(u[0].to_bits());
+            });
+            if let Some(other) = found.insert(values, choice.join(" ")) {
+                panic!("{choice:?} and {other} give the same bits");
+            }
+        }
+    }
+}
+
+/// What needs an energy, or a constant of another law, is refused with its key and a reason.
+#[test]
+fn what_needs_an_energy_is_refused() {
+    let cases = [
+        ("hydro.riemann=roe", "hydro.riemann"),
+        ("hydro.riemann=aufs", "hydro.riemann"),
+        ("hydro.riemann=exact", "hydro.riemann"),
+        ("hydro.dual_energy=true", "hydro.dual_energy"),
+        ("hydro.gamma=1.4", "hydro.gamma"),
+        ("hydro.polytropic_constant=1", "hydro.polytropic_constant"),
+        ("initial.pressure=1", "initial.pressure"),
+        ("gravity.energy=kicks", "gravity.energy"),
+        ("gravity.force=stress", "gravity.force"),
+        ("sources.heating=1", "sources.heating"),
+        ("cooling.file=none.csv", "cooling"),
+        ("chemistry.network=hydrogen", "chemistry"),
+    ];
+    for (setting, key) in cases {
+        let settings = [&ISOTHERMAL[..], &[setting]].concat();
+        let refused = App::default().simulation(deck(BALL, &settings));
+        let error = refused.map(|_| ()).expect_err(setting).to_string();
+        assert!(error.contains(key), "{setting}: {error}");
+    }
+    let refused = App::default().simulation(deck(BALL, &["hydro.eos=isothermal"]));
+    let error = refused.map(|_| ()).expect_err("refused").to_string();
+    assert!(error.contains("hydro.sound_speed"), "{error}");
+}
