@@ -5,6 +5,7 @@
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::choice::Choice;
 use nestar_systems::fields::{GasModel, InitialScalars};
 use nestar_systems::hydro::formulas::{StateConfig, StateFormulas};
 use nestar_systems::hydro::initial::{InitialGas, InitialState, fill_initial_gas};
@@ -70,6 +71,9 @@ fn centre<const N: usize>(named: Option<[f64; N]>, [left, right]: [[f64; 3]; 2])
 
 /// Parameters of a scenario: a table of the deck that defines an initial state.
 pub trait Parameters: Serialize + DeserializeOwned + JsonSchema + Default {
+    /// `true` if the state has a pressure that gas without energy, whose pressure follows from the density, cannot take.
+    const GIVES_PRESSURE: bool = true;
+
     /// Returns the initial state.
     ///
     /// # Errors
@@ -86,6 +90,8 @@ pub struct Scenario {
     /// Schema of its table, with the description of the scenario.
     pub table: TableSchema,
     make: InitialStateFactory,
+    /// See [`Parameters::GIVES_PRESSURE`].
+    gives_pressure: bool,
 }
 
 impl Scenario {
@@ -96,6 +102,7 @@ impl Scenario {
             name,
             table: TableSchema::of::<P>(name),
             make: make::<P>,
+            gives_pressure: P::GIVES_PRESSURE,
         }
     }
 }
@@ -136,6 +143,7 @@ pub fn scenarios() -> Vec<Scenario> {
         name: "formula",
         table: TableSchema::of::<StateConfig>("initial"),
         make: formula,
+        gives_pressure: false,
     };
     vec![
         Scenario::of::<AcousticWave>("acoustic-wave"),
@@ -152,6 +160,7 @@ pub fn scenarios() -> Vec<Scenario> {
             name: "spheres",
             table: TableSchema::of::<nestar_systems::spheres::Ambient>("ambient"),
             make: spheres::gas,
+            gives_pressure: true,
         },
         Scenario::of::<Toro>("toro"),
         Scenario::of::<zarr::Zarr>("zarr"),
@@ -169,6 +178,15 @@ impl Plugin for &Scenario {
 
     /// Registers the initial state.
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        let equation = sim.world.resource::<GasModel>().equation;
+        if self.gives_pressure && !equation.has_energy() {
+            let why = format!(
+                "the scenario {:?} has a pressure of its own, but with hydro.eos = {:?} it follows from the density: use scenario = \"formula\"",
+                self.name,
+                equation.word()
+            );
+            return Err(sim.deck.error_at("scenario", why).into());
+        }
         let state = (self.make)(sim, self.name)?;
         if let Some(given) = state.scalars_given() {
             sim.world.insert_resource(InitialScalars(given));

@@ -267,6 +267,7 @@ fn what_needs_an_energy_is_refused() {
         ("gravity.energy=kicks", "gravity.energy"),
         ("gravity.force=stress", "gravity.force"),
         ("sources.heating=1", "sources.heating"),
+        ("scenario=sod", "scenario"),
         ("cooling.file=none.csv", "cooling"),
         ("chemistry.network=hydrogen", "chemistry"),
     ];

@@ -71,6 +71,10 @@ def _thermal_energy(block: Block) -> np.ndarray:
     return thermal
 
 
+def _polytropic_pressure(constant: float, gamma: float) -> Callable[[Block], np.ndarray]:
+    return lambda block: constant * block["density"] ** gamma
+
+
 def _pressure(gamma: float) -> Callable[[Block], np.ndarray]:
     return lambda block: (gamma - 1.0) * _thermal_energy(block)
 
@@ -94,10 +98,10 @@ def _gas(stored: dict[str, Any]) -> list[Field]:
     return found
 
 
-def _thermal(gamma: float) -> list[Field]:
-    """Returns the fields that follow from the thermal energy."""
+def _thermal(gamma: float, pressure: Callable[[Block], np.ndarray]) -> list[Field]:
+    """Returns the fields that follow from the pressure."""
     return [
-        Field("pressure", _PRESSURE, "pressure", _pressure(gamma)),
+        Field("pressure", _PRESSURE, "pressure", pressure),
         Field("temperature", "length**2/time**2", "pressure over density", lambda block: block["pressure"] / block["density"]),
         Field("sound_speed", _SPEED, "sound speed", lambda block: np.sqrt(gamma * block["temperature"])),
         Field("mach", "1", "speed over sound speed", lambda block: block["speed"] / block["sound_speed"]),
@@ -128,8 +132,12 @@ def fields_of(snapshot: Snapshot) -> dict[str, Field]:
     if {"density", *_MOMENTUM} <= stored.keys():
         found += _gas(stored)
         energies = {"energy", "internal_energy", "pressure"} & stored.keys()
-        if "gamma" in snapshot.attrs and energies:
-            found += _thermal(snapshot.attrs["gamma"])
+        constant = snapshot.attrs.get("polytropic_constant")
+        if "gamma" in snapshot.attrs and (energies or constant is not None):
+            gamma = snapshot.attrs["gamma"]
+            pressure = _pressure(gamma) if constant is None else _polytropic_pressure(constant, gamma)
+            # gas without energy has no entropy of its own
+            found += [field for field in _thermal(gamma, pressure) if constant is None or field.name != "entropy"]
             if "mean_molecular_weight" in snapshot.attrs and not snapshot.units.dimensionless:
                 found += _kelvin(snapshot)
     fields = {field.name: field for field in found}
