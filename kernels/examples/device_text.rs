@@ -199,12 +199,25 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         in_shared: false,
         ..plain
     };
+    let staged = FluidProgram {
+        method: FluidMethod {
+            scheme: Scheme::Rk3,
+            reconstruction: Reconstruction::WenoZ,
+            riemann: RiemannSolver::Hll,
+            ..FluidMethod::default()
+        },
+        scalars: 1,
+        first_order_fallback: true,
+        mass_fluxes: true,
+        ..plain
+    };
     let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
     let mut texts = vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_fallback", fluid(&other)),
+        ("skeletons_staged", fluid(&staged)),
     ];
     texts.extend(cells(&field(1)));
     texts.extend(gravity(&field(0)));

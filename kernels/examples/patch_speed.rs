@@ -4,8 +4,8 @@
 use nestar_kernels::CELLS;
 use nestar_kernels::choice::Choice;
 use nestar_kernels::hydro::{
-    FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, Reconstruction,
-    RiemannSolver, Scheme, Variables,
+    FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, PatchStep,
+    Reconstruction, RiemannSolver, Scheme, Variables,
 };
 use std::time::Instant;
 
@@ -48,19 +48,17 @@ fn rate<R: HydroReal>(method: FluidMethod, lanes: LaneChoice, scalars: usize) ->
     let (width, stride) = (scratch.width(), scratch.component_stride());
     fill(scratch.input(), width, stride, scalars);
     let mut out = vec![R::lit(0.0); solver.components() * CELLS];
-    let (rates, inverse) = ([R::lit(0.1); 3], [R::lit(8.0); 3]);
+    let step = PatchStep {
+        rates: [R::lit(0.1); 3],
+        inverse_dx: [R::lit(8.0); 3],
+        first_order: None,
+        before: None,
+    };
     let mut best = f64::INFINITY;
     for _ in 0..200 {
         let start = Instant::now();
         for _ in 0..UPDATES {
-            let outcome = solver.update(
-                &mut scratch,
-                rates,
-                inverse,
-                &mut out,
-                &mut FaceFluxes::default(),
-                None,
-            );
+            let outcome = solver.update(&mut scratch, &step, &mut out, &mut FaceFluxes::default());
             assert!(!outcome.any, "the test flow turned unphysical");
         }
         best = best.min(start.elapsed().as_secs_f64());

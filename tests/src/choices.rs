@@ -5,8 +5,8 @@ use nestar::kernels::hydro::{
     EquationOfState, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, Variables,
 };
 
-/// Returns every sensible choice: all limiters with each scheme, reconstruction and kind of variables, and all Riemann solvers with the default
-/// limiter.
+/// Returns every sensible choice of scheme, reconstruction and variables, with all limiters and all Riemann solvers. A stage of a Runge-Kutta
+/// scheme uses the functions as the other schemes do, so that all of them come with `rk2` and `plm` only.
 #[must_use]
 pub fn all() -> Vec<FluidMethod> {
     let mut methods = Vec::new();
@@ -19,8 +19,15 @@ pub fn all() -> Vec<FluidMethod> {
                     variables,
                     ..FluidMethod::default()
                 };
-                if variables == Variables::Primitive || base.limits_slopes() {
-                    methods.extend(with_each_function(base));
+                let has_slopes = variables == Variables::Primitive || base.limits_slopes();
+                let has_edges = reconstruction != Reconstruction::WenoZ || base.has_stages();
+                if !has_slopes || !has_edges {
+                    continue;
+                }
+                let with_all = scheme == Scheme::Rk2 && reconstruction == Reconstruction::Plm;
+                match base.has_stages() && !with_all {
+                    true => methods.push(base),
+                    false => methods.extend(with_each_function(base)),
                 }
             }
         }

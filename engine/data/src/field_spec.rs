@@ -127,6 +127,9 @@ pub struct FieldSpec {
     /// Number of time levels: 1, or 2 for the states before and after a step.
     /// With two, ghost cells of the finer level are interpolated in time.
     pub time_levels: usize,
+    /// Stages of a step, 1 or more. With more, the first scratch bank holds states between stages, and registers keep the fluxes of earlier
+    /// stages.
+    pub stages: usize,
     /// Prolongation to new patches.
     pub prolong: Prolong,
     /// Restriction to covered cells.
@@ -158,6 +161,7 @@ impl FieldSpec {
             side: PATCH,
             banks: 1,
             time_levels: 1,
+            stages: 1,
             prolong: Prolong::Limited(SlopeLimiter::MonotonizedCentral),
             restrict: Restrict::Mean,
             correct: Correct::None,

@@ -51,7 +51,7 @@ pub use pool::PoolResource;
 pub use pool::{Field, Pool};
 pub use quantities::{DerivedField, DerivedFields};
 pub use reduce::{CellTotals, pairwise};
-pub use registers::{FineSide, FluxRegisters};
+pub use registers::{FineSide, FluxRegisters, StageShare};
 pub use storage::RowSlabs;
 pub use store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
 pub use stores::{HaloLayers, StoreRef, Stores};

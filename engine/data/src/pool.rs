@@ -14,7 +14,7 @@ use nestar_kernels::mesh::{Centring, GatherScratch, GhostView, Rows};
 use std::marker::PhantomData;
 
 /// A bank with the simulation time of its state.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct BankTime {
     pub bank: usize,
     pub time: f64,
@@ -51,6 +51,8 @@ pub(super) struct BankClock {
     pub(super) current: usize,
     /// Simulation time of the first two banks.
     pub(super) times: [f64; 2],
+    /// State that gathers read during the stages of a step.
+    pub(super) stage: Option<BankTime>,
     /// Number of valid halo layers per bank, equal on all ranks. Also kept on a single rank, so that any run detects a
     /// missing exchange.
     pub(super) valid_layers: Vec<usize>,
@@ -92,6 +94,7 @@ impl<F: Field> Pool<F> {
         let clock = BankClock {
             current: 0,
             times: [0.0; 2],
+            stage: None,
             valid_layers: vec![0; spec.banks],
         };
         Ok(Self {
@@ -177,12 +180,50 @@ impl<F: Field> Pool<F> {
         clock.times[clock.current]
     }
 
-    /// Returns the present bank of `level` with its time.
-    fn present_bank_time(&self, level: usize) -> BankTime {
-        BankTime {
+    /// Returns the bank that gathers on `level` read, with its time: the present one, or that of a stage.
+    pub(super) fn gathered(&self, level: usize) -> BankTime {
+        self.clocks[level].stage.unwrap_or(BankTime {
             bank: self.current(level),
             time: self.time(level),
+        })
+    }
+
+    /// Returns the bank that stage `stage` of a step of `level` writes. The last one writes the next bank.
+    ///
+    /// # Panics
+    /// If the field has one time level or no scratch bank.
+    #[must_use]
+    pub fn stage_bank(&self, level: usize, stage: usize) -> usize {
+        match (self.spec.stages - 1 - stage).is_multiple_of(2) {
+            true => self.next_bank(level),
+            false => self.scratch_bank(0),
         }
+    }
+
+    /// Begins a stage of a step of `level`: gathers read the result of the stage before, as the state at `time`, until the step is accepted or
+    /// [`Pool::end_stages`]. Its halo is out of date. The first stage reads the present state.
+    pub fn begin_stage(&mut self, level: usize, stage: usize, time: f64) {
+        let Some(before) = stage.checked_sub(1) else {
+            return self.end_stages(level);
+        };
+        let bank = self.stage_bank(level, before);
+        let clock = &mut self.clocks[level];
+        clock.valid_layers[bank] = 0;
+        clock.stage = Some(BankTime { bank, time });
+    }
+
+    /// Lets gathers on `level` read the present state again.
+    pub fn end_stages(&mut self, level: usize) {
+        self.clocks[level].stage = None;
+    }
+
+    /// Returns the rows of a bank.
+    ///
+    /// # Panics
+    /// If the field has no such bank.
+    #[must_use]
+    pub fn bank<R: Element>(&self, bank: usize) -> Rows<'_, R> {
+        self.typed::<R>().bank(bank)
     }
 
     /// Returns the rows of the present state of `level`.
@@ -248,6 +289,7 @@ impl<F: Field> Pool<F> {
                 typed => typed.registers.commit(level, dt),
                 device => device.commit(level, dt)?);
         }
+        self.end_stages(level);
         self.swap_banks(level, time);
         self.touch(level, rows);
         Ok(())
@@ -270,7 +312,7 @@ impl<F: Field> Pool<F> {
     }
 
     /// Returns the inputs of a gather of up to `reach` ghost layers on `level`. Coarse ghost cells are interpolated to
-    /// the present time.
+    /// the present time, or to that of the stage.
     ///
     /// # Panics
     /// If the field is not cell-centred.
@@ -281,7 +323,7 @@ impl<F: Field> Pool<F> {
         level: usize,
         reach: usize,
     ) -> GhostView<'a, R> {
-        let at = self.present_bank_time(level);
+        let at = self.gathered(level);
         self.ghosts_at(topology, level, reach, at)
     }
 
@@ -460,7 +502,7 @@ impl<F: Field> Pool<F> {
         values: &mut Vec<R>,
     ) -> Result<(), DeviceError> {
         let number = level.clock.level;
-        let at = self.present_bank_time(number);
+        let at = self.gathered(number);
         self.window_at(level, row, layers, wanted, at, values)
     }
 
@@ -590,7 +632,7 @@ impl<F: Field> Pool<F> {
     /// If the pool is on the host.
     #[must_use]
     pub fn view(&self, tables: &DeviceTopology, topology: &Topology, level: usize) -> DeviceView {
-        self.view_at(tables, topology, level, self.present_bank_time(level))
+        self.view_at(tables, topology, level, self.gathered(level))
     }
 
     /// As [`Pool::view`] for the states before and after the latest step of the level, with their times. Only the

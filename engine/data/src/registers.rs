@@ -9,7 +9,7 @@ use nestar_device::Real;
 use nestar_engine_device::parallel::SharedCells;
 use nestar_engine_mesh::Topology;
 use nestar_engine_mesh::topology::links::remote_faces;
-use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, average_fine};
+use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, average_fine, with_share};
 use nestar_kernels::mesh::{COARSER, face_direction};
 
 /// Marks a face without register.
@@ -33,17 +33,24 @@ struct LevelPair<R> {
     change: SharedCells<R>,
     /// Fine fluxes of the tentative step; they count once it is accepted.
     attempt: SharedCells<R>,
+    /// Coarse and fine fluxes of some of the stages of a step, by turns with `coarse_flux` and `attempt`, so that a stage can be repeated.
+    /// Empty if steps have one stage.
+    stages: [SharedCells<R>; 2],
     /// `true` after the first fine step within the coarse step.
     begun: bool,
 }
 
 impl<R: Real> LevelPair<R> {
     /// Resizes the registers to the listed faces and sets them to zero.
-    fn reset(&mut self, components: usize) {
+    fn reset(&mut self, components: usize, has_stages: bool) {
         let zero = R::lit(0.0);
         let fine = self.fine.len() * components * QUARTER;
-        self.coarse_flux
-            .reset(self.coarse.len() * components * FACE, zero);
+        let coarse = self.coarse.len() * components * FACE;
+        self.coarse_flux.reset(coarse, zero);
+        if has_stages {
+            self.stages[0].reset(coarse, zero);
+            self.stages[1].reset(fine, zero);
+        }
         self.reference.reset(fine, zero);
         self.change.reset(fine, zero);
         self.attempt.reset(fine, zero);
@@ -59,9 +66,29 @@ pub enum FineSide {
     Change,
 }
 
+/// A stage of a step whose fluxes are recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StageShare {
+    /// Number of the stage, from 0 on.
+    pub stage: usize,
+    /// Number of stages of the step.
+    pub stages: usize,
+    /// Share of the stage in the fluxes of the step.
+    pub share: f64,
+}
+
+impl StageShare {
+    /// Returns `true` if the sum up to this stage stands in the registers of the tentative step; otherwise in those of earlier stages.
+    #[must_use]
+    pub fn is_tentative(&self) -> bool {
+        (self.stages - 1 - self.stage).is_multiple_of(2)
+    }
+}
+
 /// All flux registers of a field in one precision.
 pub struct FluxRegisters<R> {
     components: usize,
+    has_stages: bool,
     pairs: Vec<LevelPair<R>>,
     /// Slot of each row and face among the coarse-side registers of its level.
     coarse_slot: Vec<[u32; 6]>,
@@ -70,9 +97,9 @@ pub struct FluxRegisters<R> {
 }
 
 impl<R: Real> FluxRegisters<R> {
-    /// Creates registers for `components` components on `levels` levels; none are in use.
+    /// Creates registers for `components` components on `levels` levels and steps of `stages` stages; none are in use.
     #[must_use]
-    pub fn new(components: usize, levels: usize) -> Self {
+    pub fn new(components: usize, levels: usize, stages: usize) -> Self {
         let pair = || LevelPair {
             coarse: Vec::new(),
             corrected: Vec::new(),
@@ -81,10 +108,12 @@ impl<R: Real> FluxRegisters<R> {
             reference: SharedCells::default(),
             change: SharedCells::default(),
             attempt: SharedCells::default(),
+            stages: [SharedCells::default(), SharedCells::default()],
             begun: false,
         };
         Self {
             components,
+            has_stages: stages > 1,
             pairs: (0..levels).map(|_| pair()).collect(),
             coarse_slot: Vec::new(),
             fine_slot: Vec::new(),
@@ -97,7 +126,10 @@ impl<R: Real> FluxRegisters<R> {
         let values: usize = self
             .pairs
             .iter()
-            .map(|p| p.coarse_flux.len() + 3 * p.attempt.len())
+            .map(|p| {
+                let stages = p.stages[0].len() + p.stages[1].len();
+                p.coarse_flux.len() + 3 * p.attempt.len() + stages
+            })
             .sum();
         values * size_of::<R>() + self.coarse_slot.len() * 48
     }
@@ -136,7 +168,7 @@ impl<R: Real> FluxRegisters<R> {
             self.fine_slot[row as usize][face as usize] = pair.fine.len() as u32;
             pair.fine.push((row, face));
         }
-        pair.reset(self.components);
+        pair.reset(self.components, self.has_stages);
     }
 
     /// Returns `true` if face `face` of `row` has a register on either side.
@@ -231,6 +263,59 @@ impl<R: Real> FluxRegisters<R> {
         average_fine(&mut means, flux);
         for (register, mean) in fine.iter_mut().zip(means) {
             *register += R::lit(dt) * mean;
+        }
+    }
+
+    /// Records the flux through face `face` of `row` in a stage of a step, `[component][8][8]`: its share is added to those of earlier stages.
+    /// A stage can be repeated.
+    ///
+    /// # Safety
+    /// As [`FluxRegisters::coarse_mut`].
+    pub unsafe fn record_stage(
+        &self,
+        level: usize,
+        row: u32,
+        face: usize,
+        flux: &[R],
+        stage: StageShare,
+    ) {
+        let share = R::lit(stage.share);
+        let add = |[to, from]: [&mut [R]; 2], flux: &[R]| {
+            for ((to, from), &flux) in to.iter_mut().zip(from).zip(flux) {
+                let earlier = match stage.stage {
+                    0 => R::lit(0.0),
+                    _ => *from,
+                };
+                *to = with_share(earlier, flux, share);
+            }
+        };
+        let in_order = |[tentative, stages]: [_; 2]| match stage.is_tentative() {
+            true => [tentative, stages],
+            false => [stages, tentative],
+        };
+        let (coarse, fine) = (
+            self.coarse_slot[row as usize][face],
+            self.fine_slot[row as usize][face],
+        );
+        if coarse != NONE {
+            let length = self.components * FACE;
+            let range = coarse as usize * length..(coarse as usize + 1) * length;
+            let pair = &self.pairs[level];
+            // SAFETY: a slot belongs to one row; exclusivity is the caller's contract.
+            let both = [&pair.coarse_flux, &pair.stages[0]]
+                .map(|values| unsafe { values.slice_mut(range.clone()) });
+            add(in_order(both), flux);
+        }
+        if fine != NONE {
+            let length = self.components * QUARTER;
+            let range = fine as usize * length..(fine as usize + 1) * length;
+            let pair = &self.pairs[level - 1];
+            // SAFETY: as above.
+            let both = [&pair.attempt, &pair.stages[1]]
+                .map(|values| unsafe { values.slice_mut(range.clone()) });
+            let mut means = vec![R::lit(0.0); length];
+            average_fine(&mut means, flux);
+            add(in_order(both), &means);
         }
     }
 

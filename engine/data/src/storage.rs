@@ -41,7 +41,7 @@ impl<R: Element> TypedPool<R> {
                 .map(|_| RowSlabs::new(spec.row_values()))
                 .collect(),
             boundaries: boundaries(spec, beyond),
-            registers: FluxRegisters::new(components, levels),
+            registers: FluxRegisters::new(components, levels, spec.stages),
             gather_scratch: PerThread::new(|| GatherScratch::new(components)),
             results: RowSlabs::new(spec.row_values()),
             cell_scratch: PerThread::new(Default::default),

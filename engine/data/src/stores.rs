@@ -6,7 +6,7 @@ use super::device::DevicePool;
 use super::failure::FaultBox;
 use super::field_spec::{Component, FieldSpec, Prolong};
 use super::level::LevelView;
-use super::pool::{Field, Pool, PoolResource};
+use super::pool::{BankTime, Field, Pool, PoolResource};
 use super::storage::with_storage;
 use super::store::{DevicePieces, LevelBank, MeshContext, Piece, RowShape, Store};
 use super::{Precision, operators, reduce};
@@ -340,10 +340,11 @@ impl<F: Field> Store for Pool<F> {
     fn read_by_gather(&self, level: usize) -> [Option<LevelBank>; 3] {
         // rows with fewer cells are not interpolated
         let below = level.checked_sub(1).filter(|_| self.spec.side == PATCH);
-        let (old, new, _) = self.coarse_clock(level, self.time(level));
+        let BankTime { bank, time } = self.gathered(level);
+        let (old, new, _) = self.coarse_clock(level, time);
         let coarse = |bank| below.map(|level| LevelBank { level, bank });
         let older = coarse(old).filter(|_| old != new);
-        [Some(self.present_bank(level)), coarse(new), older]
+        [Some(LevelBank { level, bank }), coarse(new), older]
     }
 
     fn valid_layers(&self, at: LevelBank) -> usize {

@@ -274,6 +274,19 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         operators::correct(&mut self.pool.0, &self.place.rows.view())
     }
 
+    /// Begins a stage of the step of the current level: gathers read the result of the stage before, as the state after the fraction `time` of
+    /// the step. Its halo is out of date.
+    pub fn begin_stage(&mut self, stage: usize, time: f64) {
+        let clock = self.place.rows.view().clock;
+        let time = clock.time + time * clock.dt;
+        self.pool.0.begin_stage(clock.level, stage, time);
+    }
+
+    /// Ends the stages of a step that is not accepted: gathers read the present state again.
+    pub fn end_stages(&mut self) {
+        self.pool.0.end_stages(self.place.rows.level());
+    }
+
     /// Accepts the step of the current level: its results become the present state and its fluxes are
     /// recorded.
     ///
@@ -488,6 +501,21 @@ impl<'a, F: Field> FieldView<'a, F> {
     #[must_use]
     pub fn next<R: Element>(&self) -> Rows<'a, R> {
         self.pool.next::<R>(self.level())
+    }
+
+    /// Returns rows of a bank on the host, see [`Pool::stage_bank`].
+    #[must_use]
+    pub fn bank<R: Element>(&self, bank: usize) -> Rows<'a, R> {
+        self.pool.bank::<R>(bank)
+    }
+
+    /// Returns the bank that a stage of the step writes.
+    ///
+    /// # Panics
+    /// As [`Pool::stage_bank`].
+    #[must_use]
+    pub fn stage_bank(&self, stage: usize) -> usize {
+        self.pool.stage_bank(self.level(), stage)
     }
 
     /// Returns the flux registers on the host.

@@ -15,6 +15,7 @@ pub mod riemann;
 pub mod shock;
 pub mod solver;
 mod states;
+pub mod weno;
 
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,7 @@ pub use limiter::Limiter;
 pub use riemann::RiemannSolver;
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
+    PatchStep,
 };
 pub use states::{BarotropicStates, DualStates, GasStates};
 
@@ -43,6 +45,53 @@ choices! {
     MusclHancock = "muscl-hancock";
     /// Van Leer: donor-cell predictor and second-order corrector (Falle 1991; Stone & Gardiner 2009).
     VanLeer = "vl";
+    /// Runge-Kutta method of second order in two stages, which preserves strong stability (Shu & Osher 1988; Wang, Abel & Kaehler 2010, eqs.
+    /// 10 to 12).
+    Rk2 = "rk2";
+    /// Runge-Kutta method of third order in three stages, which preserves strong stability (Shu & Osher 1988).
+    Rk3 = "rk3";
+}
+
+impl Scheme {
+    /// Returns the stages of a step.
+    #[must_use]
+    pub fn stages(self) -> &'static [Stage] {
+        const FIRST: Stage = Stage {
+            time: 0.0,
+            weight: 1.0,
+            share: 1.0,
+        };
+        match self {
+            Scheme::MusclHancock | Scheme::VanLeer => &[FIRST],
+            Scheme::Rk2 => &[
+                Stage {
+                    share: 0.5,
+                    ..FIRST
+                },
+                Stage {
+                    time: 1.0,
+                    weight: 0.5,
+                    share: 0.5,
+                },
+            ],
+            Scheme::Rk3 => &[
+                Stage {
+                    share: 1.0 / 6.0,
+                    ..FIRST
+                },
+                Stage {
+                    time: 1.0,
+                    weight: 0.25,
+                    share: 1.0 / 6.0,
+                },
+                Stage {
+                    time: 0.5,
+                    weight: 2.0 / 3.0,
+                    share: 2.0 / 3.0,
+                },
+            ],
+        }
+    }
 }
 
 choices! {
@@ -50,10 +99,24 @@ choices! {
     pub enum Reconstruction;
     /// Piecewise linear.
     Plm = "plm";
-    /// Piecewise parabolic. With `muscl-hancock`, smooth extrema are preserved and strong shocks are flattened.
+    /// Piecewise parabolic. In primitive variables, smooth extrema are preserved and strong shocks are flattened, except with `vl`.
     Ppm = "ppm";
+    /// Weighted essentially non-oscillatory, of fifth order in smooth flow along an axis (Borges et al. 2008). Only with `rk2` and `rk3`.
+    WenoZ = "weno-z";
     /// Piecewise constant, of first order.
     Constant = "constant";
+}
+
+/// A stage of a step: from the state `v` of the stage before and its rate of change `L(v)` it computes `u + weight (v + dt L(v) - u)`, where
+/// `u` is the state before the step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stage {
+    /// Time of the state `v`, as a fraction of the step.
+    pub time: f64,
+    /// Weight of the new state.
+    pub weight: f64,
+    /// Share of the stage in the fluxes of the step.
+    pub share: f64,
 }
 
 choices! {
@@ -61,7 +124,7 @@ choices! {
     pub enum Variables;
     /// Density, velocity and pressure.
     Primitive = "primitive";
-    /// Amplitudes of the waves along the axis. Not for `ppm` with `muscl-hancock`, which has no slopes.
+    /// Amplitudes of the waves along the axis. Only where slopes are limited.
     Characteristic = "characteristic";
 }
 
@@ -141,9 +204,33 @@ impl FluidMethod {
     pub fn limits_slopes(&self) -> bool {
         match self.reconstruction {
             Reconstruction::Plm => true,
-            Reconstruction::Ppm => self.scheme == Scheme::VanLeer,
-            Reconstruction::Constant => false,
+            Reconstruction::Ppm => {
+                self.scheme == Scheme::VanLeer
+                    || (self.has_stages() && self.variables == Variables::Characteristic)
+            }
+            Reconstruction::Constant | Reconstruction::WenoZ => false,
         }
+    }
+
+    /// Returns `true` if the states at faces follow from parabolas, so that the distances to both edges differ.
+    #[must_use]
+    pub fn is_parabolic(&self) -> bool {
+        matches!(
+            self.reconstruction,
+            Reconstruction::Ppm | Reconstruction::WenoZ
+        )
+    }
+
+    /// Returns `true` if the parabolas preserve extrema and are flattened in strong shocks.
+    #[must_use]
+    pub fn preserves_extrema(&self) -> bool {
+        self.reconstruction == Reconstruction::Ppm && !self.limits_slopes()
+    }
+
+    /// Returns `true` if a step has several stages.
+    #[must_use]
+    pub fn has_stages(&self) -> bool {
+        self.scheme.stages().len() > 1
     }
 
     /// Returns `true` if they are limited in characteristic variables.
@@ -152,18 +239,15 @@ impl FluidMethod {
         self.limits_slopes() && self.variables == Variables::Characteristic
     }
 
-    /// Returns the number of ghost layers that a step needs: one for the slopes (two with PPM), one for the edges outside the patch, and
+    /// Returns the number of ghost layers that a step needs: one for the slopes (two with `ppm` and `weno-z`), one for the edges outside the patch, and
     /// one more for the predictor of the van Leer scheme.
     #[must_use]
     pub fn ghosts(&self) -> usize {
         let reconstruction = match self.reconstruction {
             Reconstruction::Plm | Reconstruction::Constant => 2,
-            Reconstruction::Ppm => 3,
+            Reconstruction::Ppm | Reconstruction::WenoZ => 3,
         };
-        match self.scheme {
-            Scheme::MusclHancock => reconstruction,
-            Scheme::VanLeer => reconstruction + 1,
-        }
+        reconstruction + usize::from(self.scheme == Scheme::VanLeer)
     }
 }
 
@@ -277,6 +361,7 @@ fn faces_items() -> Vec<&'static Item> {
         ppm::bounded_parabola::ITEM,
         ppm::limited_parabola::ITEM,
         ppm::flattening::ITEM,
+        weno::weno_z::ITEM,
         riemann::wave_speeds::ITEM,
         riemann::flux_of_state::ITEM,
         riemann::flux_of_scalar::ITEM,

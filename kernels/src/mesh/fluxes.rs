@@ -67,6 +67,19 @@ pub fn advanced<R: Lane>(u: R, below: &[R; 3], above: &[R; 3], rate: &[R; 3]) ->
     )
 }
 
+/// Returns a conserved variable after a stage of a step: `before + weight (x - before)`. `before` is the value before the step, and `x` the
+/// result of the stage's fluxes. A constant state stays constant to the bit.
+#[device]
+pub fn staged<R: Lane>(before: R, x: R, weight: R) -> R {
+    before + weight * (x - before)
+}
+
+/// Adds the share of a stage to the flux of a step; `earlier` is that of the stages before.
+#[device]
+pub fn with_share<R: Lane>(earlier: R, flux: R, share: R) -> R {
+    earlier + share * flux
+}
+
 /// Returns the time-integrated fine minus coarse flux over a coarse step `dt`; exactly 0 if both are equal and steady.
 #[device]
 pub fn flux_mismatch<R: Lane>(coarse: R, reference: R, change: R, dt: R) -> R {

@@ -69,6 +69,8 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
         fluxes::advanced::ITEM,
+        fluxes::staged::ITEM,
+        fluxes::with_share::ITEM,
     ]);
     items
 }

@@ -53,4 +53,28 @@ template<bool ADDS, int COUNT = COMPONENTS> RS_FN void store_registers(const Flu
   }
 }
 
+// Stores the share of a stage in the fluxes of component c in the registers `to`; `earlier` holds those of the stages before, if any.
+RS_FN void store_shares(const FluxRegisterView& to, const FluxRegisterView& earlier, int row, int c, const REAL* flux, int pitch, REAL share) {
+  namespace fluxes = ::nestar_kernels::mesh::fluxes;
+  if (!to.coarse_slot && !to.fine_slot) return;
+  for (int face = 0; face < 6; ++face) {
+    const int coarse = to.coarse_slot ? to.coarse_slot[row * 6 + face] : -1;
+    const int fine = to.fine_slot ? to.fine_slot[row * 6 + face] : -1;
+    const REAL* of_axis = flux + face / 2 * pitch;
+    if (coarse >= 0) EACH(n, FACE) {
+        const rs::i64 at = ((rs::i64)coarse * COMPONENTS + c) * FACE + n;
+        const REAL before = earlier.coarse_flux ? earlier.coarse_flux[at] : REAL(0);
+        to.coarse_flux[at] = fluxes::with_share<REAL>(before, on_face(of_axis, face, n / 8, n % 8), share);
+      }
+    if (fine >= 0) EACH(n, QUARTER) {
+        const int fast = 2 * (n % 4), slow = 2 * (n / 4);
+        const rs::arr<REAL, 4> four{{on_face(of_axis, face, slow, fast), on_face(of_axis, face, slow, fast + 1),
+                                     on_face(of_axis, face, slow + 1, fast), on_face(of_axis, face, slow + 1, fast + 1)}};
+        const rs::i64 at = ((rs::i64)fine * COMPONENTS + c) * QUARTER + n;
+        const REAL before = earlier.attempt ? earlier.attempt[at] : REAL(0);
+        to.attempt[at] = fluxes::with_share<REAL>(before, fluxes::mean4<REAL>(four), share);
+      }
+  }
+}
+
 }  // namespace mesh

@@ -1,11 +1,12 @@
 //! Captures of cells that stay unphysical: the patch, and the first-order cells of each round of correction.
 
 use crate::fields::{Gas, GasModel};
-use nestar_engine::Error;
+use nestar_device::Real;
 use nestar_engine::comm::{Comm, RanksError};
 use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::{Capture, FieldView};
+use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::CellMask10;
 use nestar_kernels::mesh::face_direction;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,12 @@ pub(super) struct GasDetails {
     pub sets: Vec<usize>,
     /// Per round of correction: cells with first-order fluxes, -1 to 8 along each axis.
     pub rounds: Vec<Vec<[i32; 3]>>,
+    /// Number of the stage that failed; the values of the capture are those that it read.
+    #[serde(default)]
+    pub stage: usize,
+    /// State of the patch before the step, `[component][512]`; empty in the first stage.
+    #[serde(default)]
+    pub before: Vec<f64>,
 }
 
 /// A cell of this rank that stays unphysical.
@@ -98,7 +105,7 @@ impl UnphysicalCell {
     fn text(
         &self,
         gas: &FieldView<Gas>,
-        clock: &LevelClock,
+        (clock, stage): (&LevelClock, usize),
         log: &FallbackLog,
         model: &GasModel,
     ) -> Result<Option<String>, DeviceError> {
@@ -106,7 +113,14 @@ impl UnphysicalCell {
             return Ok(None);
         };
         let capture = Capture::of(gas, clock, row, cell, self.after.clone())?;
-        let details = log.details(model, capture.components.len());
+        let mut details = log.details(model, capture.components.len());
+        details.stage = stage;
+        if stage > 0 {
+            details.before = in_precision!(gas.precision(), R => {
+                let values = gas.host::<R>(&[row])?;
+                values.into_iter().map(Real::to_f64).collect()
+            });
+        }
         let capture = Capture {
             why: self.why.clone(),
             details: toml::Table::try_from(details).unwrap_or_default(),
@@ -142,6 +156,7 @@ impl FallbackLog {
         GasDetails {
             sets: (0..components).map(|c| model.sets.of(c)).collect(),
             rounds: self.rounds.iter().map(cells).collect(),
+            ..GasDetails::default()
         }
     }
 }
@@ -173,11 +188,11 @@ pub(super) fn mask_with_layer(
     cells
 }
 
-/// Corrects a level with `correct`. If that fails and a capture is wanted, repeats the update and the correction and
+/// Corrects a level in the given stage of its step with `correct`. If that fails and a capture is wanted, repeats the update and the correction and
 /// records the rounds.
 pub(super) fn apply_fallback(
     gas: &FieldView<Gas>,
-    clock: &LevelClock,
+    attempt: (&LevelClock, usize),
     capture: Option<&GasModel>,
     others: &Comm,
     mut correct: impl FnMut(&mut FallbackLog) -> StepResult<u64>,
@@ -193,7 +208,7 @@ pub(super) fn apply_fallback(
     };
     let mut again = correct(&mut log);
     if let Err(StepFailure::Rejected(cell)) = &mut again {
-        let own = cell.text(gas, clock, &log, model)?;
+        let own = cell.text(gas, attempt, &log, model)?;
         cell.capture = others.first_error(own)?;
     }
     again

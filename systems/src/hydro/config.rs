@@ -80,7 +80,7 @@ pub struct HydroConfig {
     /// Variables whose slopes are limited; `ppm` with `muscl-hancock` takes `primitive` only.
     #[key(default = Word(Variables::Primitive))]
     pub variables: Word<Variables>,
-    /// Slope limiter; `ppm` with `muscl-hancock` has its own.
+    /// Slope limiter. `weno-z` has none, and `ppm` has its own where it preserves extrema: in primitive variables, except with `vl`.
     #[key(default = Word(Limiter::MonotonizedCentral))]
     pub limiter: Word<Limiter>,
     /// Parameter of the limiters minmod and hybrid, from 1 (most diffusive) to 2.
@@ -244,8 +244,9 @@ impl HydroConfig {
     /// Returns the numerical method if its choices are compatible.
     ///
     /// # Errors
-    /// The equation of state excludes something that the deck has; the dual-energy formalism is combined with a scheme other than `muscl-hancock`; characteristic variables are combined with a
-    /// reconstruction without limited slopes.
+    /// The equation of state excludes something that the deck has; the dual-energy formalism is combined with a scheme other than
+    /// `muscl-hancock`; characteristic variables are combined with a reconstruction without limited slopes; `weno-z` is combined with a scheme
+    /// with half steps.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
         self.check_equation(deck, &method)?;
@@ -254,9 +255,13 @@ impl HydroConfig {
             return Err(deck.error_at("hydro.dual_energy", why));
         }
         if method.variables == Variables::Characteristic && !method.limits_slopes() {
-            let why = "characteristic variables need slopes to limit: set hydro.reconstruction = \"plm\", or \"ppm\" with hydro.scheme = \"vl\", or \
+            let why = "characteristic variables need slopes to limit: set hydro.reconstruction = \"plm\", or \"ppm\" with another hydro.scheme, or \
                        remove this key";
             return Err(deck.error_at("hydro.variables", why));
+        }
+        if method.reconstruction == Reconstruction::WenoZ && !method.has_stages() {
+            let why = "\"weno-z\" needs a scheme without half steps: set hydro.scheme = \"rk2\" or \"rk3\", or choose another reconstruction";
+            return Err(deck.error_at("hydro.reconstruction", why));
         }
         Ok(method)
     }

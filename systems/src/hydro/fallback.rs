@@ -123,7 +123,7 @@ fn report<R: GasReal>(
             .collect()
     };
     let before = state(step.gas.row(row));
-    let after = state(step.gas.next::<R>().row(row));
+    let after = state(step.out.row(row));
     Some(FoundCell {
         why: describe(topology, row, cell, &before, &after),
         place: (row, cell),

@@ -60,11 +60,12 @@ impl Plugin for Hydro {
             "hydro.scalar_sets",
         ]);
         boundary::register(sim, &model)?;
-        sim.register_field::<Gas>(spec(&model, self.prolongation))?;
+        let stages = config.method().scheme.stages().len();
+        sim.register_field::<Gas>(spec(&model, self.prolongation, stages))?;
         sim.register_derived::<Gas>(derived_fields(&model))?;
         let courant = self.courant;
         if leaves_fluxes {
-            sim.register_field::<MassFlux>(mass_fluxes())?;
+            sim.register_field::<MassFlux>(mass_fluxes(stages))?;
         }
         let solver = match Pool::<Gas>::of(&sim.world).on_device() {
             Some(pool) => HydroSolver::Device(Box::new(GasDevice::new(
@@ -188,8 +189,11 @@ fn component(
 }
 
 /// Returns the field of mass fluxes, which is neither stored nor interpolated: each step overwrites it.
-fn mass_fluxes() -> FieldSpec {
+///
+/// In steps of several `stages` a second bank holds those of earlier stages.
+fn mass_fluxes(stages: usize) -> FieldSpec {
     let mut spec = FieldSpec {
+        banks: 1 + usize::from(stages > 1),
         prolong: Prolong::None,
         restrict: Restrict::None,
         stored: false,
@@ -203,7 +207,7 @@ fn mass_fluxes() -> FieldSpec {
     spec
 }
 
-fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
+fn spec(model: &GasModel, prolongation: SlopeLimiter, stages: usize) -> FieldSpec {
     let momentum = |(axis, name): (usize, &str)| {
         let long_name = format!("momentum density along {name}");
         component(format!("momentum_{name}"), MOMENTUM, long_name, Some(axis))
@@ -231,8 +235,9 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter) -> FieldSpec {
     components.extend(model.scalars.iter().map(scalar));
     FieldSpec {
         components,
-        banks: 2,
+        banks: 2 + usize::from(stages > 1),
         time_levels: 2,
+        stages,
         prolong: Prolong::Limited(prolongation),
         correct: Correct::Fluxes,
         states: Some(model.states()),

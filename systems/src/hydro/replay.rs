@@ -8,7 +8,10 @@ use nestar_engine::data::Field;
 use nestar_engine::step::Capture;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
-use nestar_kernels::hydro::{CellMask10, FaceFluxes, LaneChoice, PatchScratch, PatchSolver};
+use nestar_kernels::choice::Choice;
+use nestar_kernels::hydro::{
+    CellMask10, FaceFluxes, LaneChoice, PatchScratch, PatchSolver, PatchStep,
+};
 use nestar_kernels::mesh::ShareSets;
 
 /// Result of one pass over a patch.
@@ -63,27 +66,60 @@ fn passes<R: GasReal>(
         )));
     };
     put(&block, components, &mut scratch);
+    let values: Vec<R> = details.before.iter().map(|&value| R::lit(value)).collect();
+    let before = state_before(config, components, details, &values)?;
     let rounds = details.rounds.iter().map(|cells| Some(&cells[..]));
     let passes = std::iter::once(None).chain(rounds);
     Ok(passes
-        .map(|cells| pass(&solver, &mut scratch, capture, dt, cells))
+        .map(|cells| pass(&solver, &mut scratch, (capture, dt), before, cells))
         .collect())
+}
+
+/// Returns the state before the step and the weight of the new one, if a stage after the first was captured.
+fn state_before<'a, R: GasReal>(
+    config: &HydroConfig,
+    components: usize,
+    details: &GasDetails,
+    values: &'a [R],
+) -> Result<Option<(&'a [R], R)>, Error> {
+    let stages = config.method().scheme.stages();
+    let Some(stage) = stages.get(details.stage) else {
+        return Err(Error::Setup(format!(
+            "stage {} of a step was captured, but steps of hydro.scheme = \"{}\" have {} stages",
+            details.stage + 1,
+            config.scheme.0.word(),
+            stages.len()
+        )));
+    };
+    if details.stage == 0 {
+        return Ok(None);
+    }
+    match values.len() == components * CELLS {
+        true => Ok(Some((values, R::lit(stage.weight)))),
+        false => Err(Error::Setup(
+            "the capture's details: the state before the step is incomplete".into(),
+        )),
+    }
 }
 
 /// Updates the patch in `scratch` over `dt`, with first-order fluxes in these cells.
 fn pass<R: GasReal>(
     solver: &PatchSolver<R>,
     scratch: &mut PatchScratch<R>,
-    capture: &Capture,
-    dt: f64,
+    (capture, dt): (&Capture, f64),
+    before: Option<(&[R], R)>,
     first_order: Option<&[[i32; 3]]>,
 ) -> ReplayPass {
-    let rates = capture.width.map(|w| R::lit(dt / w));
-    let inverse = capture.width.map(|w| R::lit(1.0 / w));
     let mut out = vec![R::lit(0.0); solver.components() * CELLS];
     let faces = &mut FaceFluxes::default();
     let mask = first_order.map(mask);
-    let outcome = solver.update(scratch, rates, inverse, &mut out, faces, mask.as_ref());
+    let step = PatchStep {
+        rates: capture.width.map(|w| R::lit(dt / w)),
+        inverse_dx: capture.width.map(|w| R::lit(1.0 / w)),
+        first_order: mask.as_ref(),
+        before,
+    };
+    let outcome = solver.update(scratch, &step, &mut out, faces);
     let unphysical = outcome.unphysical.iter().map(|word| word.count_ones());
     let [i, j, k] = capture.cell;
     let own = out.iter().skip(i + 8 * (j + 8 * k)).step_by(CELLS);

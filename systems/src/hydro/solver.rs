@@ -2,17 +2,18 @@
 
 use super::HydroConfig;
 use super::device::GasDevice;
-use crate::fields::{Gas, GasModel};
+use crate::fields::{Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
-use nestar_engine::data::{Element, Precision};
+use nestar_engine::data::{Element, Precision, StageShare};
 use nestar_engine::device::parallel::{PerThread, SharedCells};
 use nestar_engine::mesh::{LevelClock, parallel};
 use nestar_engine::step::FieldView;
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
+    PatchStep, Scheme,
 };
-use nestar_kernels::mesh::fluxes::FACE;
+use nestar_kernels::mesh::fluxes::{FACE, with_share};
 use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
 use nestar_kernels::mesh::{GatherScratch, Rows};
 
@@ -148,19 +149,76 @@ pub(super) struct LevelStep<'a, R: GasReal> {
     pub inverse_dx: [R; 3],
     pub view: GhostView<'a, R>,
     pub gas: FieldView<'a, Gas>,
-    /// Output of the mass fluxes, if requested.
-    pub mass: Option<Rows<'a, R>>,
+    /// Output of the mass fluxes, if requested, and those of earlier stages.
+    pub mass: Option<[Rows<'a, R>; 2]>,
+    pub stage: LevelStage,
+    /// Output of the step or stage.
+    pub out: Rows<'a, R>,
+}
+
+/// A stage of a step of a level.
+#[derive(Clone, Copy)]
+pub(super) struct LevelStage {
+    /// Weight of the new state.
+    pub weight: f64,
+    /// Number and share in the fluxes.
+    pub share: StageShare,
+}
+
+impl LevelStage {
+    /// Returns the stages of a step of `scheme`, with the times of the states that they read as fractions of the step.
+    pub fn of(scheme: Scheme) -> impl Iterator<Item = (f64, Self)> {
+        let stages = scheme.stages();
+        stages.iter().enumerate().map(|(n, stage)| {
+            let share = StageShare {
+                stage: n,
+                stages: stages.len(),
+                share: stage.share,
+            };
+            let weight = stage.weight;
+            (stage.time, Self { weight, share })
+        })
+    }
+
+    /// Returns `true` if the step has several stages.
+    pub fn is_one_of_several(&self) -> bool {
+        self.share.stages > 1
+    }
+
+    /// Returns `true` if it is the first stage of the step.
+    pub fn is_first(&self) -> bool {
+        self.share.stage == 0
+    }
+
+    /// Returns output and earlier mass fluxes among the present and the scratch bank.
+    pub fn in_order<T>(&self, [present, scratch]: [T; 2]) -> [T; 2] {
+        match self.share.is_tentative() {
+            true => [present, scratch],
+            false => [scratch, present],
+        }
+    }
 }
 
 impl<'a, R: GasReal> LevelStep<'a, R> {
-    pub fn new(clock: &LevelClock, gas: FieldView<'a, Gas>, mass: Option<Rows<'a, R>>) -> Self {
+    pub fn new(
+        clock: &LevelClock,
+        gas: FieldView<'a, Gas>,
+        mass: Option<&'a FieldView<'a, MassFlux>>,
+        stage: LevelStage,
+    ) -> Self {
+        let mass = mass.map(|mass| match stage.is_one_of_several() {
+            true => stage.in_order([mass.present::<R>(), mass.scratch::<R>(0)]),
+            false => [mass.present::<R>(); 2],
+        });
         Self {
             level: clock.level,
             rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
             inverse_dx: clock.cell_width.map(|w| R::lit(1.0 / w)),
             view: gas.ghosts::<R>(),
+            out: gas.bank::<R>(gas.stage_bank(stage.share.stage)),
             gas,
             mass,
+            stage,
         }
     }
 
@@ -174,7 +232,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         parallel::sum(rows, advance) > 0
     }
 
-    /// Advances one patch into the next bank and fills its flux registers.
+    /// Advances one patch into the bank of the stage and fills its flux registers.
     ///
     /// # Safety
     /// No other thread may use `row` meanwhile.
@@ -198,7 +256,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
         let registers = self.gas.registers::<R>();
         let mut faces = FaceFluxes {
             // SAFETY: the caller's contract.
-            mass: (self.mass).map(|mass| unsafe { mass.row_mut(row) }),
+            mass: (self.mass).map(|[mass, _]| unsafe { mass.row_mut(row) }),
             ..FaceFluxes::default()
         };
         let sides = scratch.faces.chunks_exact_mut(components * FACE);
@@ -206,25 +264,50 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             faces.sides[face] = registers.has_register(row, face).then_some(chunk);
         }
         // SAFETY: the caller's contract.
-        let out = unsafe { self.gas.next::<R>().row_mut(row) };
-        let outcome = solver.patch.update(
-            &mut scratch.patch,
-            self.rates,
-            self.inverse_dx,
-            out,
-            &mut faces,
+        let out = unsafe { self.out.row_mut(row) };
+        let before = self.gas.present::<R>();
+        let step = PatchStep {
+            rates: self.rates,
+            inverse_dx: self.inverse_dx,
             first_order,
-        );
+            before: (!self.stage.is_first()).then(|| (before.row(row), R::lit(self.stage.weight))),
+        };
+        let outcome = solver
+            .patch
+            .update(&mut scratch.patch, &step, out, &mut faces);
+        self.add_mass_fluxes(row, faces.mass);
         // SAFETY: the caller's contract.
         unsafe {
             for (face, flux) in faces.sides.iter().enumerate() {
-                if let Some(flux) = flux {
-                    registers.record(self.level, row, face, flux, None);
+                let Some(flux) = flux else { continue };
+                match self.stage.is_one_of_several() {
+                    true => {
+                        registers.record_stage(self.level, row, face, flux, self.stage.share);
+                    }
+                    false => registers.record(self.level, row, face, flux, None),
                 }
             }
             solver.rates.set(row as usize, outcome.signal_rate);
             solver.unphysical.set(row as usize, outcome.unphysical);
         }
         outcome
+    }
+
+    /// Replaces the mass fluxes of a stage by their share in those of the step, added to those of earlier stages.
+    fn add_mass_fluxes(&self, row: u32, fluxes: Option<&mut [R]>) {
+        let (Some(fluxes), Some([_, earlier])) = (fluxes, self.mass) else {
+            return;
+        };
+        if !self.stage.is_one_of_several() {
+            return;
+        }
+        let share = R::lit(self.stage.share.share);
+        for (flux, &earlier) in fluxes.iter_mut().zip(earlier.row(row)) {
+            let earlier = match self.stage.is_first() {
+                true => R::lit(0.0),
+                false => earlier,
+            };
+            *flux = with_share(earlier, *flux, share);
+        }
     }
 }

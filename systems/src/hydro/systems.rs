@@ -2,7 +2,7 @@
 
 use super::capture::{self, LevelInput, StepFailure, StepResult};
 use super::fallback;
-use super::solver::{GasReal, HydroSolver, LevelStep};
+use super::solver::{GasReal, GasSolver, HydroSolver, LevelStage, LevelStep};
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -179,6 +179,9 @@ impl Fluid<'_, '_> {
             in_precision!(gas.precision(), R =>
                 advance_level::<R>(input, gas, mass, &mut self.solver, ranks))
         };
+        if step.is_err() {
+            self.gas.end_stages();
+        }
         match step {
             Ok(corrected) => self.counters.fallback_cells += corrected,
             Err(StepFailure::Rejected(cell)) => {
@@ -200,37 +203,19 @@ fn advance_level<R: GasReal>(
     ranks: &mut Comm,
 ) -> StepResult<u64> {
     let LevelInput {
-        clock,
-        topology,
-        capture,
+        clock, topology, ..
     } = input;
-    let mass = mass.map(|mass| mass.present::<R>());
     let differ =
         || Error::Setup("the precision of the gas solver differs from that of the pool".into());
     let solver = R::of(solver).ok_or_else(differ)?;
     let level = clock.level;
     solver.grow(topology.capacity(), level);
     let rows = topology.rows(level);
-    let mut unphysical = false;
-    let split = gas.begin_refresh(ranks, level)?;
-    if let Some(split) = &split {
-        let step = LevelStep::<R>::new(clock, gas.interior(level, split), mass);
-        unphysical = step.advance_all(solver, &split.interior.rows);
+    let mut corrected = 0;
+    for (time, stage) in LevelStage::of(solver.patch.scheme()) {
+        gas.begin_stage(stage.share.stage, time);
+        corrected += advance_stage(&input, gas, mass, (solver, stage), ranks)?;
     }
-    gas.finish_refresh(ranks, level)?;
-    let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?, mass);
-    let left = split.as_ref().map_or(rows, |split| &split.boundary.rows);
-    unphysical |= step.advance_all(solver, left);
-    let corrected = if ranks.any(unphysical)? {
-        capture::apply_fallback(&step.gas, clock, capture, ranks, |log| {
-            if log.repeat {
-                step.advance_all(solver, rows);
-            }
-            fallback::first_order_fallback(&step, topology, solver, ranks, log)
-        })?
-    } else {
-        0
-    };
     gas.commit()?;
     let gas = gas.own();
     for &row in rows {
@@ -238,4 +223,41 @@ fn advance_level<R: GasReal>(
     }
     solver.counts[level] = gas.changes();
     Ok(corrected)
+}
+
+/// Advances a level on the host by one stage. Returns the number of corrected cells.
+fn advance_stage<R: GasReal>(
+    input: &LevelInput,
+    gas: &mut Write<Gas>,
+    mass: Option<&FieldView<MassFlux>>,
+    (solver, stage): (&mut GasSolver<R>, LevelStage),
+    ranks: &mut Comm,
+) -> StepResult<u64> {
+    let LevelInput {
+        clock,
+        topology,
+        capture,
+    } = *input;
+    let level = clock.level;
+    let rows = topology.rows(level);
+    let mut unphysical = false;
+    let split = gas.begin_refresh(ranks, level)?;
+    if let Some(split) = &split {
+        let step = LevelStep::<R>::new(clock, gas.interior(level, split), mass, stage);
+        unphysical = step.advance_all(solver, &split.interior.rows);
+    }
+    gas.finish_refresh(ranks, level)?;
+    let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?, mass, stage);
+    let left = split.as_ref().map_or(rows, |split| &split.boundary.rows);
+    unphysical |= step.advance_all(solver, left);
+    if !ranks.any(unphysical)? {
+        return Ok(0);
+    }
+    let attempt = (clock, stage.share.stage);
+    capture::apply_fallback(&step.gas, attempt, capture, ranks, |log| {
+        if log.repeat {
+            step.advance_all(solver, rows);
+        }
+        fallback::first_order_fallback(&step, topology, solver, ranks, log)
+    })
 }

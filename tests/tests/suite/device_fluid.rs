@@ -1,7 +1,7 @@
 //! The step of a patch on a device against the CPU's, bit for bit, for one periodic patch of random gas.
 
 use nestar::device_runtime::Address;
-use nestar::engine::device::{Device, LaunchShape};
+use nestar::engine::device::{Buffer, Device, LaunchShape};
 use nestar::kernels::choice::Choice;
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
@@ -9,10 +9,11 @@ use nestar::kernels::hydro::{
 };
 use nestar::kernels::hydro::{
     CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
-    Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
+    PatchStep, Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
 };
 use nestar::kernels::mesh::RowShape;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
+use nestar::kernels::mesh::fluxes::with_share;
 use nestar::kernels::mesh::parameters::{FluxRegisterView, GatherView};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{Centring, StateRules};
@@ -20,6 +21,9 @@ use nestar_tests::devices;
 
 const RATE: [f64; 3] = [0.11, 0.09, 0.13];
 const INVERSE_DX: [f64; 3] = [8.0, 7.0, 9.0];
+/// Weight of the new state and share in the fluxes of a stage that is not the first.
+const WEIGHT: f64 = 2.0 / 3.0;
+const SHARE: f64 = 1.0 / 6.0;
 
 /// A periodic gas.
 fn field(double: bool, method: &FluidMethod, scalars: usize) -> FieldText {
@@ -121,17 +125,26 @@ fn on_cpu<R: HydroReal>(
     }
     let mut out = vec![R::lit(0.0); components * 512];
     let mut mass = vec![R::lit(0.0); MASS];
-    let outcome = solver.update(
-        &mut scratch,
-        RATE.map(R::lit),
-        INVERSE_DX.map(R::lit),
-        &mut out,
-        &mut FaceFluxes {
-            mass: Some(&mut mass),
-            ..FaceFluxes::default()
-        },
-        mask,
-    );
+    let before = random_patch::<R>(&case.method, case.scalars, false);
+    let staged = case.method.has_stages();
+    let step = PatchStep {
+        rates: RATE.map(R::lit),
+        inverse_dx: INVERSE_DX.map(R::lit),
+        first_order: mask,
+        before: staged.then(|| (&before[..], R::lit(WEIGHT))),
+    };
+    let mut faces = FaceFluxes {
+        mass: Some(&mut mass),
+        ..FaceFluxes::default()
+    };
+    let outcome = solver.update(&mut scratch, &step, &mut out, &mut faces);
+    if staged {
+        let earlier = before.iter().cycle();
+        let shares = mass.iter().zip(earlier);
+        mass = shares
+            .map(|(&flux, &earlier)| with_share(earlier, flux, R::lit(SHARE)))
+            .collect();
+    }
     out.extend(mass);
     (out, outcome.signal_rate, outcome.unphysical)
 }
@@ -162,6 +175,17 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     let present = device.buffer::<R>(row.len()).unwrap();
     device.upload(&present, 0, row).unwrap();
     let next = device.buffer::<R>(row.len()).unwrap();
+    let before = random_patch::<R>(&case.method, case.scalars, false);
+    let earlier: Vec<R> = before.iter().copied().cycle().take(MASS).collect();
+    let [before, earlier] = [&before, &earlier].map(|values| {
+        let buffer = device.buffer::<R>(values.len()).unwrap();
+        device.upload(&buffer, 0, values).unwrap();
+        buffer
+    });
+    let after_first = |buffer: &Buffer<R>| match case.method.has_stages() {
+        true => buffer.address().into(),
+        false => Address::NONE,
+    };
     let mass = device.buffer::<R>(MASS).unwrap();
     let around = device.buffer::<i32>(28).unwrap();
     let rows = device.buffer::<i32>(1).unwrap();
@@ -198,6 +222,9 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         },
         next: next.address().into(),
         mass: mass.address().into(),
+        before: after_first(&before),
+        earlier: FluxRegisterView::default(),
+        mass_before: after_first(&earlier),
         rows: rows.address().into(),
         rates: rates.address().into(),
         unphysical: unphysical.address().into(),
@@ -210,6 +237,8 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         scratch: scratch.address().into(),
         status: status.address().into(),
         rate: RATE,
+        weight: WEIGHT,
+        share: SHARE,
         inverse_dx: INVERSE_DX,
         count: 1,
     };
@@ -279,8 +308,8 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
         println!("skipped: there is no C++ compiler on this machine");
         return;
     };
-    use Reconstruction::{Constant, Plm, Ppm};
-    use Scheme::{MusclHancock, VanLeer};
+    use Reconstruction::{Constant, Plm, Ppm, WenoZ};
+    use Scheme::{MusclHancock, Rk2, Rk3, VanLeer};
     use Variables::{Characteristic, Primitive};
     let cases = [
         (
@@ -334,6 +363,21 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             false,
         ),
         ((VanLeer, Ppm, Characteristic), "van-leer", "hllc", 1, false),
+        ((Rk2, Plm, Primitive), "minmod", "hll", 2, true),
+        (
+            (Rk3, WenoZ, Primitive),
+            "monotonized-central",
+            "hllc",
+            1,
+            false,
+        ),
+        (
+            (Rk3, Ppm, Primitive),
+            "monotonized-central",
+            "hllc",
+            0,
+            true,
+        ),
     ];
     for ((scheme, reconstruction, variables), limiter, riemann, scalars, fallback) in cases {
         let method = FluidMethod {

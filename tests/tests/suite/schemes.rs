@@ -62,6 +62,18 @@ fn all_differ(precision: &str) {
     }
 }
 
+/// A reconstruction without half steps is refused with schemes that need them.
+#[test]
+fn weno_needs_stages() {
+    for scheme in ["muscl-hancock", "vl"] {
+        let scheme = format!("hydro.scheme={scheme}");
+        let settings = [&scheme, "hydro.reconstruction=weno-z"];
+        let refused = App::default().simulation(deck(ALL_FACES, &settings));
+        let error = refused.map(|_| ()).expect_err("refused").to_string();
+        assert!(error.contains("hydro.reconstruction"), "{error}");
+    }
+}
+
 /// Choices that make no sense together are refused with the key.
 #[test]
 fn characteristic_variables_need_slopes() {

@@ -12,6 +12,7 @@ pub use topology::DeviceTopology;
 
 use super::Precision;
 use super::field_spec::{Correct, Element, FieldSpec};
+use super::registers::StageShare;
 use nestar_device::{Item, Number};
 use nestar_engine_device::{Buffer, Device, DeviceError, Growable, Kernel, Module, ReusableBuffer};
 use nestar_kernels::mesh::device::{
@@ -128,7 +129,7 @@ impl DevicePool {
         let row_bytes = spec.row_values() * value_bytes;
         let fitting = device.memory()?.total as usize / (spec.banks * row_bytes);
         let most_rows = fitting.min(i32::MAX as usize / 8);
-        let values = [components, value_bytes];
+        let values = [components, value_bytes, spec.stages];
         Ok(Self {
             device: device.clone(),
             precision: R::PRECISION,
@@ -218,6 +219,13 @@ impl DevicePool {
     pub fn flux_view(&self, level: usize, adds: bool) -> RegisterView {
         let registers = self.registers.as_ref();
         registers.map_or_else(RegisterView::default, |r| r.view(level, adds))
+    }
+
+    /// Returns where a stage of a step of `level` records its fluxes, and where those of earlier stages stand.
+    #[must_use]
+    pub fn stage_views(&self, level: usize, stage: StageShare) -> [RegisterView; 2] {
+        let registers = self.registers.as_ref();
+        registers.map_or_else(Default::default, |r| r.stage_views(level, stage))
     }
 
     fn value_bytes(&self) -> usize {

@@ -2,6 +2,7 @@
 //! slots is arbitrary.
 
 use super::topology::DeviceTopology;
+use crate::registers::StageShare;
 use crate::store::{DevicePieces, Piece};
 use nestar_device::{Address, Number};
 use nestar_engine_device::{
@@ -29,6 +30,8 @@ struct DeviceLevelPair {
     reference: ReusableBuffer<u8>,
     change: ReusableBuffer<u8>,
     attempt: ReusableBuffer<u8>,
+    /// Coarse and fine fluxes of some of the stages of a step, see `FluxRegisters`.
+    stages: [ReusableBuffer<u8>; 2],
     /// `true` after the first fine step within the coarse step.
     begun: bool,
 }
@@ -38,6 +41,7 @@ pub(super) struct DeviceRegisters {
     device: Device,
     components: usize,
     value_bytes: usize,
+    has_stages: bool,
     pairs: Vec<DeviceLevelPair>,
     /// Counts of the registers, `[pair]`.
     counts: Buffer<RegisterCounts>,
@@ -57,7 +61,7 @@ impl DeviceRegisters {
     pub(super) fn new(
         device: &Device,
         module: &Module,
-        [components, value_bytes]: [usize; 2],
+        [components, value_bytes, stages]: [usize; 3],
         levels: usize,
         most_rows: usize,
     ) -> Result<Self, DeviceError> {
@@ -65,6 +69,7 @@ impl DeviceRegisters {
             device: device.clone(),
             components,
             value_bytes,
+            has_stages: stages > 1,
             pairs: (0..levels).map(|_| DeviceLevelPair::default()).collect(),
             counts: device.buffer(levels)?,
             remote: ReusableBuffer::default(),
@@ -82,7 +87,8 @@ impl DeviceRegisters {
     pub(super) fn bytes(&self) -> usize {
         let pair = |p: &DeviceLevelPair| {
             let values = p.reference.bytes() + p.change.bytes() + p.attempt.bytes();
-            values + p.coarse_flux.bytes() + p.corrected.bytes()
+            let stages = p.stages[0].bytes() + p.stages[1].bytes();
+            values + stages + p.coarse_flux.bytes() + p.corrected.bytes()
         };
         let pairs: usize = self.pairs.iter().map(pair).sum();
         pairs + self.coarse_slot.bytes() + self.fine_slot.bytes()
@@ -201,11 +207,15 @@ impl DeviceRegisters {
         pair.counts = counts;
         let fine = counts.fine as usize * QUARTER * value;
         let coarse = counts.coarse as usize * FACE * value;
+        let stages = usize::from(self.has_stages);
+        let [of_coarse, of_fine] = &mut pair.stages;
         for (values, bytes) in [
             (&mut pair.coarse_flux, coarse),
             (&mut pair.reference, fine),
             (&mut pair.change, fine),
             (&mut pair.attempt, fine),
+            (of_coarse, stages * coarse),
+            (of_fine, stages * fine),
         ] {
             let values = values.provide(&self.device, bytes)?;
             self.device.fill_zero(values, 0..bytes)?;
@@ -230,6 +240,30 @@ impl DeviceRegisters {
             view.attempt = values.address().into();
         }
         view
+    }
+
+    /// Returns where a stage of a step of `level` records its fluxes, and where those of earlier stages stand (no addresses in the first
+    /// stage).
+    pub(super) fn stage_views(&self, level: usize, stage: StageShare) -> [RegisterView; 2] {
+        let tentative = self.view(level, false);
+        let mut other = tentative;
+        if self.pairs[level].counts.coarse > 0 {
+            other.coarse_flux = self.pairs[level].stages[0].address().into();
+        }
+        if let Some(fine) = level.checked_sub(1).map(|below| &self.pairs[below])
+            && fine.counts.fine > 0
+        {
+            other.attempt = fine.stages[1].address().into();
+        }
+        let [to, from] = match stage.is_tentative() {
+            true => [tentative, other],
+            false => [other, tentative],
+        };
+        let earlier = match stage.stage {
+            0 => RegisterView::default(),
+            _ => from,
+        };
+        [to, earlier]
     }
 
     /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level.

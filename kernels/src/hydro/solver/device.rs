@@ -1,7 +1,7 @@
 //! Device program of the gas: compile-time options and kernel skeletons.
 
 use crate::hydro::{FluidMethod, LawConstants, Reconstruction, Scheme};
-use crate::hydro::{barotropic, characteristic, dual, eos, hancock, ppm, riemann, shock};
+use crate::hydro::{barotropic, characteristic, dual, eos, hancock, ppm, riemann, shock, weno};
 use crate::mesh::fluxes;
 use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::{CELLS, PATCH};
@@ -53,14 +53,13 @@ impl FluidProgram {
     pub fn scratch(&self) -> usize {
         let components = self.method.gas_components() + self.scalars;
         let ghosts = self.method.ghosts();
-        let half_step = self.method.scheme == Scheme::MusclHancock;
+        let predictor = self.method.scheme == Scheme::VanLeer;
         let cube = |layers: usize| (PATCH + 2 * layers).pow(3);
-        let reach = if half_step { ghosts } else { ghosts - 1 };
+        let reach = ghosts - usize::from(predictor);
         let block = components * cube(reach);
-        let input = if half_step {
-            0
-        } else {
-            components * cube(ghosts)
+        let input = match predictor {
+            true => components * cube(ghosts),
+            false => 0,
         };
         let edges = 2 * 3 * self.method.equation.components() * FACES;
         let kept = if self.first_order_fallback { input } else { 0 };
@@ -83,7 +82,7 @@ impl FluidProgram {
         format!(
             "namespace fluid {{\n\
              constexpr int GAS = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
-             constexpr bool HALF_STEP = {}, PARABOLIC = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
+             constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
@@ -97,7 +96,11 @@ impl FluidProgram {
             self.threads,
             self.blocks,
             m.scheme == Scheme::MusclHancock,
-            m.reconstruction == Reconstruction::Ppm,
+            m.scheme == Scheme::VanLeer,
+            m.has_stages(),
+            m.is_parabolic(),
+            m.preserves_extrema(),
+            m.reconstruction == Reconstruction::WenoZ,
             m.reconstruction == Reconstruction::Constant,
             m.limits_waves(),
             self.first_order_fallback,
@@ -153,6 +156,9 @@ impl FluidProgram {
             shock::damped::ITEM,
             hancock::half_step_scalar::ITEM,
             fluxes::advanced::ITEM,
+            fluxes::staged::ITEM,
+            fluxes::with_share::ITEM,
+            weno::weno_z::ITEM,
             hancock::traced_scalar::ITEM,
             hancock::range_around::ITEM,
             hancock::bounded::ITEM,
@@ -244,6 +250,12 @@ pub struct StepParameters<R> {
     pub next: Address<R>,
     /// Mass fluxes, `[row][axis][576]`, if the program stores them.
     pub mass: Address<R>,
+    /// The state before the step; null in the first stage of a step.
+    pub before: Address<R>,
+    /// Registers with the shares of earlier stages; without addresses in the first stage.
+    pub earlier: FluxRegisterView<R>,
+    /// Mass fluxes of earlier stages; null in the first stage.
+    pub mass_before: Address<R>,
     /// The rows to advance, `[count]`.
     pub rows: Address<i32>,
     /// Largest signal rate, `[row]`.
@@ -260,6 +272,10 @@ pub struct StepParameters<R> {
     pub status: Address<Status>,
     /// dt / dx.
     pub rate: [f64; 3],
+    /// [Weight](crate::hydro::Stage::weight) of the new state in a stage after the first.
+    pub weight: f64,
+    /// [Share](crate::hydro::Stage::share) of the stage in the fluxes of the step.
+    pub share: f64,
     /// 1 / dx.
     pub inverse_dx: [f64; 3],
     /// Number of rows.

@@ -137,11 +137,11 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] no_slopes[](SlopePass));
             instruction_set!(@entry [$($features)?] slopes[const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] wave_slopes of L [const LIMITER: u32](SlopePass));
-            instruction_set!(@entry [$($features)?] parabolas[](SlopePass));
+            instruction_set!(@entry [$($features)?] parabolas[const WENO: bool](SlopePass));
             instruction_set!(@entry [$($features)?] limited_parabolas[const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] wave_parabolas of L [const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] flatten[](FlattenPass));
-            instruction_set!(@entry [$($features)?] edges of L [const PARABOLIC: bool, const HALF_STEP: bool, const DUAL: bool](EdgePass));
+            instruction_set!(@entry [$($features)?] edges of L [const PARABOLIC: bool, const HALF_STEP: bool, const FLATTEN: bool, const DUAL: bool](EdgePass));
             instruction_set!(@entry [$($features)?] fluxes of L [const SOLVER: u32](FluxPass));
             instruction_set!(@entry [$($features)?] shocks of L [](ShockPass) -> bool);
             instruction_set!(@entry [$($features)?] damped_fluxes of L [](FluxPass));
@@ -152,12 +152,12 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] signal_rate of L [const DUAL: bool](SignalRatePass) -> V::E);
 
             fn slopes_of<V: Simd, L: Law<N>, const N: usize>(method: &FluidMethod) -> unsafe fn(&SlopePass<V::E>) {
-                let hancock = method.scheme == Scheme::MusclHancock;
                 match (method.reconstruction, method.limits_waves()) {
                     (Reconstruction::Constant, _) => no_slopes::<V>,
                     (Reconstruction::Plm, false) => select_limiter!(method.limiter, slopes::<V>),
                     (Reconstruction::Plm, true) => select_limiter!(method.limiter, wave_slopes::<V, L, N>),
-                    (Reconstruction::Ppm, _) if hancock => parabolas::<V>,
+                    (Reconstruction::WenoZ, _) => parabolas::<V, true>,
+                    (Reconstruction::Ppm, _) if method.preserves_extrema() => parabolas::<V, false>,
                     (Reconstruction::Ppm, false) => select_limiter!(method.limiter, limited_parabolas::<V>),
                     (Reconstruction::Ppm, true) => select_limiter!(method.limiter, wave_parabolas::<V, L, N>),
                 }
@@ -165,14 +165,14 @@ macro_rules! instruction_set {
 
             fn edges_of<V: Simd, L: Law<N>, const N: usize>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
                 let hancock = method.scheme == Scheme::MusclHancock;
-                let parabolic = method.reconstruction == Reconstruction::Ppm;
-                match (parabolic, hancock, method.dual.is_some()) {
-                    (false, true, false) => edges::<V, L, N, false, true, false>,
-                    (true, true, false) => edges::<V, L, N, true, true, false>,
-                    (false, true, true) => edges::<V, L, N, false, true, true>,
-                    (true, true, true) => edges::<V, L, N, true, true, true>,
-                    (false, false, _) => edges::<V, L, N, false, false, false>,
-                    (true, false, _) => edges::<V, L, N, true, false, false>,
+                match (method.is_parabolic(), hancock, method.dual.is_some()) {
+                    (false, true, false) => edges::<V, L, N, false, true, false, false>,
+                    (true, true, false) => edges::<V, L, N, true, true, true, false>,
+                    (false, true, true) => edges::<V, L, N, false, true, false, true>,
+                    (true, true, true) => edges::<V, L, N, true, true, true, true>,
+                    (false, false, _) => edges::<V, L, N, false, false, false, false>,
+                    (true, false, _) if method.preserves_extrema() => edges::<V, L, N, true, false, true, false>,
+                    (true, false, _) => edges::<V, L, N, true, false, false, false>,
                 }
             }
 

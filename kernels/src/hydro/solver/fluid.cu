@@ -20,7 +20,7 @@ template<int D> RS_FN bool touches(const unsigned* cells, int f, int* at) {
 RS_FN State cell_average(const REAL* block, const REAL* input, const int* at, int D, int back) {
   int c[3] = {at[0], at[1], at[2]};
   c[D] -= back;
-  if constexpr (HALF_STEP) return load_state(block, BLOCK, (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH)));
+  if constexpr (!PREDICTOR) return load_state(block, BLOCK, (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH)));
   else return input_primitive(input, (c[0] + GHOSTS) + INPUT_WIDTH * ((c[1] + GHOSTS) + INPUT_WIDTH * (c[2] + GHOSTS)));
 }
 
@@ -110,10 +110,10 @@ RS_FN bool collect_flagged(const Step& p, int row, unsigned* cells) {
 
 // Computes the primitive variables at the beginning of the step. Memory after the gathered block is used as work space.
 RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three& rate, unsigned* shocks) {
-  constexpr int used = COMPONENTS * INPUT + (HALF_STEP ? 0 : COMPONENTS * BLOCK);
+  constexpr int used = COMPONENTS * INPUT + (PREDICTOR ? COMPONENTS * BLOCK : 0);
   constexpr bool room = SCRATCH - used >= mesh::INTERPOLATION_WORK<GHOSTS>;
   REAL* work = room ? block + used : nullptr;
-  if constexpr (HALF_STEP) {
+  if constexpr (!PREDICTOR) {
     mesh::gather<GHOSTS>(block, p.view, row, PrimitivePass(), work);
   } else {
     mesh::gather<GHOSTS>(input, p.view, row, Conserved(), work);
@@ -126,7 +126,12 @@ RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three
 // Stores the mass fluxes of the patch.
 RS_FN void store_mass_fluxes(const Step& p, int row, const REAL* flux) {
   REAL* out = p.mass + (rs::i64)row * (3 * FACES);
-  EACH(f, 3 * FACES) out[f] = flux[f / FACES * (GAS * FACES) + f % FACES];
+  const REAL* earlier = p.mass_before + (rs::i64)row * (3 * FACES);
+  EACH(f, 3 * FACES) {
+    const REAL value = flux[f / FACES * (GAS * FACES) + f % FACES];
+    if constexpr (STAGED) out[f] = ::nestar_kernels::mesh::fluxes::with_share<REAL>(p.mass_before ? earlier[f] : REAL(0), value, (REAL)p.share);
+    else out[f] = value;
+  }
 }
 
 // Velocity and internal energy at the lower or upper face of a cell along each axis.
@@ -162,6 +167,20 @@ RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, 
   return hydro::dual::reconcile_energies<REAL>(with_energy(now), next, step, meeting, thresholds());
 }
 
+// Returns component v of a cell after a stage of a step; `x` is the result of the fluxes.
+RS_FN REAL staged(const Step& p, int row, int v, int cell, REAL x) {
+  if constexpr (STAGED) {
+    if (p.before) return ::nestar_kernels::mesh::fluxes::staged<REAL>(mesh::row_of(p.before, row)[v * CELLS + cell], x, (REAL)p.weight);
+  }
+  return x;
+}
+
+// Stores the fluxes of component c in the registers of the patch.
+RS_FN void register_fluxes(const Step& p, int row, int c, const REAL* flux, int pitch) {
+  if constexpr (STAGED) mesh::store_shares(p.registers, p.earlier, row, c, flux, pitch, (REAL)p.share);
+  else mesh::store_registers<false>(p.registers, row, c, flux, pitch);
+}
+
 // Computes the new gas of the patch. Returns the largest signal rate among the cells of this thread.
 RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flux, const REAL* faces, const Three& rate,
                       unsigned* mask) {
@@ -172,7 +191,7 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flu
   EACH(cell, CELLS) {
     State now;
     RS_UNROLL for (int v = 0; v < GAS; ++v) {
-      now.d[v] = advanced(u[v * CELLS + cell], flux + v * FACES, GAS * FACES, cell, rate);
+      now.d[v] = staged(p, row, v, cell, advanced(u[v * CELLS + cell], flux + v * FACES, GAS * FACES, cell, rate));
       out[v * CELLS + cell] = now.d[v];
     }
     REAL signal;
@@ -187,8 +206,8 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flu
     if (!(signal >= REAL(0))) mark_unphysical(mask, cell);
     largest = rs::max(largest, signal);
   }
-  for (int v = 0; v < GAS; ++v) mesh::store_registers<false>(p.registers, row, v, flux + v * FACES, GAS * FACES);
-  if constexpr (DUAL) mesh::store_registers<false>(p.registers, row, GAS, faces + 2 * FACES, GAS * FACES);
+  for (int v = 0; v < GAS; ++v) register_fluxes(p, row, v, flux + v * FACES, GAS * FACES);
+  if constexpr (DUAL) register_fluxes(p, row, GAS, faces + 2 * FACES, GAS * FACES);
   return largest;
 }
 
@@ -202,16 +221,16 @@ RS_FN void advance_scalar(const Step& p, int row, int c, const REAL* block, cons
   const REAL* u = mesh::row_of(p.view.level, row) + c * CELLS;
   REAL* out = mesh::row_of(p.next, row) + c * CELLS;
   EACH(cell, CELLS) {
-    const REAL now = advanced(u[cell], lower, FACES, cell, rate);
+    const REAL now = staged(p, row, c, cell, advanced(u[cell], lower, FACES, cell, rate));
     out[cell] = now;
     if (!(now * REAL(0) == REAL(0))) mark_unphysical(mask, cell);
   }
-  mesh::store_registers<false>(p.registers, row, c, lower, FACES);
+  register_fluxes(p, row, c, lower, FACES);
 }
 
 // Advances the scalars of the patch one by one, set by set; `left` holds the fluxes of the gas, `right` is work space.
 RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL* left, REAL* right, const Three& rate,
-                           const unsigned* flagged, unsigned* mask) {
+                           const Three& of_edges, const unsigned* flagged, unsigned* mask) {
   constexpr int SIDES = 6 * FACES;
   REAL *lower = right, *upper = right + 3 * FACES, *sums = right + SIDES;
   for (int set = 0; set <= field::SETS; ++set) {
@@ -221,7 +240,7 @@ RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL
       const int c = n % COMPONENTS;
       if (c < FIRST_SCALAR || field::set_of(c) != set) continue;
       launch::barrier();
-      EACH(cell, 1000) scalar_edges(block, c, lower, upper, cell, rate);
+      EACH(cell, 1000) scalar_edges(block, c, lower, upper, cell, of_edges);
       launch::barrier();
       if (n < COMPONENTS) {
         EACH(f, SIDES) sums[f] = sums[f] + right[f];
@@ -255,14 +274,16 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   REAL *block = scratch, *input = scratch + COMPONENTS * BLOCK;
   REAL *left = scratch + EDGES_AT, *right = left + EDGES;
   const Three rate = three(p.rate);
+  // states at the faces are those at the beginning of a stage
+  const Three of_edges = STAGED ? Three{{REAL(0), REAL(0), REAL(0)}} : rate;
   EACH(n, 16) mask[n] = 0;
   EACH(n, CURE ? ANY_SHOCK + 1 : 0) shocks[n] = 0;
   prepare(p, row, block, input, rate, shocks);
-  if constexpr (!HALF_STEP && !KEEP_INPUT) {
+  if constexpr (PREDICTOR && !KEEP_INPUT) {
     // the edges overwrite the input
     launch::barrier();
   }
-  EACH(cell, 1000) cell_edges(block, left, right, cell, rate, shocks);
+  EACH(cell, 1000) cell_edges(block, left, right, cell, of_edges, shocks);
   launch::barrier();
   const unsigned* damped = CURE && shocks[ANY_SHOCK] ? shocks : nullptr;
   EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged, damped);
@@ -275,7 +296,7 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
     // scalars overwrite the upper states
     launch::barrier();
   }
-  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, flagged, mask);
+  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, of_edges, flagged, mask);
   launch::barrier();
   report(p, row, largest, mask);
 }

@@ -5,7 +5,7 @@ use super::passes::{
     ShockPass, SlopePass, UpdatePass,
 };
 use super::scratch::{PatchScratch, ScratchLayout};
-use super::{CellMask10, FaceFluxes, HydroReal, PatchOutcome, PatchSolver, first_order};
+use super::{FaceFluxes, HydroReal, PatchOutcome, PatchSolver, PatchStep, first_order};
 use crate::hydro::{FACE, Scheme};
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
@@ -36,9 +36,7 @@ pub(super) struct March<'a, R: HydroReal> {
     pub solver: &'a PatchSolver<R>,
     pub scratch: &'a mut PatchScratch<R>,
     pub layout: ScratchLayout,
-    pub rates: [R; 3],
-    pub inverse_dx: [R; 3],
-    pub first_order: Option<&'a CellMask10>,
+    pub step: PatchStep<'a, R>,
     /// `true` if the patch has cells in shocks.
     pub shocked: bool,
 }
@@ -121,7 +119,7 @@ impl<R: HydroReal> March<'_, R> {
         } else {
             CellRange::square(w, g, g + PATCH)
         };
-        // the van Leer scheme needs no transverse slopes of the gas outside the patch
+        // without half steps, no transverse slopes of the gas are needed outside the patch
         let half_steps = self.solver.method.scheme == Scheme::MusclHancock
             || self.layout.components > self.layout.gas;
         let first = if inside || half_steps { 0 } else { 2 };
@@ -192,7 +190,11 @@ impl<R: HydroReal> March<'_, R> {
             stride: l.plane,
             components: l.components,
             count: span.count(),
-            rates: self.rates,
+            // states at the faces are those at the beginning of a stage
+            rates: match self.solver.method.has_stages() {
+                true => [R::lit(0.0); 3],
+                false => self.step.rates,
+            },
             law: self.solver.law,
         };
         // SAFETY: the span lies inside the block and the planes
@@ -260,7 +262,7 @@ impl<R: HydroReal> March<'_, R> {
         let (l, w) = (self.layout, self.layout.width);
         let place = l.flux + l.slot(axis, k) * l.planes();
         let k = k - l.ghosts;
-        if let Some(cells) = self.first_order {
+        if let Some(cells) = self.step.first_order {
             first_order::first_order_fluxes(self.solver, self.scratch, cells, [axis, k], place);
         }
         let from = place + l.corner();
@@ -351,6 +353,14 @@ impl<R: HydroReal> March<'_, R> {
         let faces = self.faces(k, l.corner());
         let p = self.scratch.pointer();
         let first = k * l.steps()[2] + l.corner();
+        let (before, weight) = match self.step.before {
+            Some((state, weight)) => {
+                let enough = state.len() >= l.components * CELLS;
+                assert!(enough, "the state holds {} values", state.len());
+                (state[(k - l.ghosts) * FACE..].as_ptr(), weight)
+            }
+            None => (std::ptr::null(), R::lit(1.0)),
+        };
         let arguments = UpdatePass {
             conserved: p.wrapping_add(first),
             primitive: p.wrapping_add(l.primitive + first),
@@ -360,10 +370,12 @@ impl<R: HydroReal> March<'_, R> {
             faces,
             out: out[(k - l.ghosts) * FACE..].as_mut_ptr(),
             components: l.components,
-            rates: self.rates,
-            inverse_dx: self.inverse_dx,
+            rates: self.step.rates,
+            inverse_dx: self.step.inverse_dx,
             law: self.solver.law,
             thresholds: self.solver.thresholds,
+            before,
+            weight,
         };
         // SAFETY: the plane lies inside the block, its faces were just computed, the output was checked
         unsafe { (self.solver.passes.update)(&arguments) }
@@ -428,7 +440,7 @@ impl<R: HydroReal> March<'_, R> {
             block_stride: l.block,
             faces,
             count: span.count(),
-            rates: self.rates.map(|rate| R::lit(0.5) * rate),
+            rates: self.step.rates.map(|rate| R::lit(0.5) * rate),
             law: self.solver.law,
         };
         // SAFETY: the span lies inside the block and its faces were just computed

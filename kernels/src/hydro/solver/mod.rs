@@ -43,6 +43,19 @@ pub struct FaceFluxes<'a, R> {
     pub mass: Option<&'a mut [R]>,
 }
 
+/// Input of an update of a patch in addition to its cells.
+#[derive(Clone, Copy, Debug)]
+pub struct PatchStep<'a, R> {
+    /// `dt / dx` for each axis.
+    pub rates: [R; 3],
+    /// `1 / dx` for each axis, for the signal rate of the new state.
+    pub inverse_dx: [R; 3],
+    /// Cells that take first-order HLLE fluxes between cell averages through all their faces.
+    pub first_order: Option<&'a CellMask10>,
+    /// State before the step, `[component][512]`, and [weight](super::Stage::weight) of the new one; `None` in the first stage of a step.
+    pub before: Option<(&'a [R], R)>,
+}
+
 /// Result of the update of a patch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatchOutcome<R> {
@@ -110,6 +123,12 @@ impl<R: HydroReal> PatchSolver<R> {
         PatchSolver { sets, ..self }
     }
 
+    /// Returns the time integration.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        self.method.scheme
+    }
+
     /// Returns the number of ghost layers that the input needs.
     #[must_use]
     pub fn ghosts(&self) -> usize {
@@ -134,22 +153,18 @@ impl<R: HydroReal> PatchSolver<R> {
         PatchScratch::new(self.layout)
     }
 
-    /// Advances the patch in `scratch`'s [input](PatchScratch::input) by one step into `out`, `[component][512]`.
+    /// Advances the patch in `scratch`'s [input](PatchScratch::input) by one step, or one stage of a step, into `out`, `[component][512]`.
     ///
-    /// `rates` are `dt / dx` for each axis, `inverse_dx` is `1 / dx` (for the signal rate of the new state). Cells in `first_order` take
-    /// first-order HLLE fluxes between cell averages through all their faces. The input is not modified, so that an update can be repeated
-    /// with other `first_order` cells.
+    /// The input is not modified, so that an update can be repeated with other first-order cells.
     ///
     /// # Panics
-    /// If the scratch was made for another method or number of scalars, or `out` or a face array is too short.
+    /// If the scratch was made for another method or number of scalars, or `out`, a face array or the state before the step is too short.
     pub fn update(
         &self,
         scratch: &mut PatchScratch<R>,
-        rates: [R; 3],
-        inverse_dx: [R; 3],
+        step: &PatchStep<'_, R>,
         out: &mut [R],
         faces: &mut FaceFluxes<'_, R>,
-        first_order: Option<&CellMask10>,
     ) -> PatchOutcome<R> {
         assert!(
             scratch.layout == self.layout,
@@ -160,9 +175,7 @@ impl<R: HydroReal> PatchSolver<R> {
             solver: self,
             scratch,
             layout,
-            rates,
-            inverse_dx,
-            first_order,
+            step: *step,
             shocked: false,
         }
         .run(out, faces)

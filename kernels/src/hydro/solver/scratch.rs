@@ -1,6 +1,6 @@
 //! Work space of one thread: the gathered block of a patch and the planes that the passes march through.
 use crate::PATCH;
-use crate::hydro::{FluidMethod, Reconstruction};
+use crate::hydro::FluidMethod;
 use nestar_device::Real;
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ impl ScratchLayout {
     /// Computes the layout for a method and a number of scalars.
     pub fn new(method: &FluidMethod, scalars: usize) -> Self {
         let (ghosts, gas) = (method.ghosts(), method.gas_components());
-        let parabolic = method.reconstruction == Reconstruction::Ppm;
+        let parabolic = method.is_parabolic();
         let components = gas + scalars;
         let in_planes = components + 2 * usize::from(method.dual.is_some());
         // an odd number of cache lines, so that components do not share cache sets

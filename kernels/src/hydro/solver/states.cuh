@@ -1,7 +1,7 @@
 // Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
 // Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
-// large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PARABOLIC, half_slope(),
+// large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, FLATTEN, WENO, half_slope(),
 // KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
 // characteristic variables; CURE, true if shocks are detected; and DUAL, true if the internal energy is component 5, with thresholds().
 
@@ -22,7 +22,7 @@ typedef rs::arr<REAL, 5> Five;
 
 constexpr int FIRST_SCALAR = GAS + DUAL;
 // Ghost layers that the reconstruction reads; width and cells of its block.
-constexpr int REACH = HALF_STEP ? GHOSTS : GHOSTS - 1;
+constexpr int REACH = PREDICTOR ? GHOSTS - 1 : GHOSTS;
 constexpr int WIDTH = PATCH + 2 * REACH;
 constexpr int BLOCK = WIDTH * WIDTH * WIDTH;
 // Width and cells of the gathered block.
@@ -31,7 +31,7 @@ constexpr int INPUT = INPUT_WIDTH * INPUT_WIDTH * INPUT_WIDTH;
 // Layout of the scratch in values: primitive variables, then the states on the lower and upper sides of all faces. The latter overwrite the
 // conserved input of the van Leer predictor, unless first-order fluxes need it.
 constexpr int EDGES = 3 * GAS * FACES;
-constexpr int INPUT_VALUES = HALF_STEP ? 0 : COMPONENTS * INPUT;
+constexpr int INPUT_VALUES = PREDICTOR ? COMPONENTS * INPUT : 0;
 constexpr int EDGES_AT = COMPONENTS * BLOCK + (KEEP_INPUT ? INPUT_VALUES : 0);
 constexpr int AFTER_EDGES = EDGES_AT + 2 * EDGES;
 constexpr int AFTER_INPUT = COMPONENTS * BLOCK + INPUT_VALUES;
@@ -231,7 +231,7 @@ template<int D> RS_FN Five five(const REAL* w, int at) {
 template<int D> RS_FN REAL flattening_factors(const REAL* block, int at) {
   const REAL* v = block + (1 + D) * BLOCK + at;
   REAL left = REAL(1);
-  if constexpr (PARABOLIC && HALF_STEP) {
+  if constexpr (FLATTEN) {
     Five p = five<D>(block + PRESSURE * BLOCK, at);
     RS_UNROLL for (int n = 0; n < 5; ++n) p.d[n] = pressure_of(p.d[n]);
     left = hydro::ppm::flattening<REAL>(p, rs::arr<REAL, 2>{{v[-STEP<D>], v[STEP<D>]}});
@@ -257,7 +257,8 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
     // as in reconstruct.rs
     rs::tup<REAL, REAL> edges;
     if constexpr (SCALAR) edges = hydro::ppm::bounded_parabola<REAL>(five<D>(w, at));
-    else if constexpr (HALF_STEP) edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
+    else if constexpr (WENO) edges = hydro::weno::weno_z<REAL>(five<D>(w, at));
+    else if constexpr (FLATTEN) edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
     else
       edges = hydro::ppm::limited_parabola<REAL>(five<D>(w, at),
                                                  Three{{half_slope_at<D>(w, at - s), half_slope_at<D>(w, at), half_slope_at<D>(w, at + s)}});
@@ -341,14 +342,13 @@ RS_FN void flatten(unsigned slow, State* lower, State* upper) {
   }
 }
 
-// Edge states of one of the 10^3 cells of the patch and the layer around it. With half steps it marks the cell in `shocks`; otherwise the
-// cell is already marked.
+// Edge states of one of the 10^3 cells of the patch and the layer around it. It marks the cell in `shocks`, unless the predictor has done so.
 RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate, unsigned* shocks) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
   if (!x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
-  const bool marked = CURE && HALF_STEP && !is_smooth(BlockCells{block}, at, WIDTH);
+  const bool marked = CURE && !PREDICTOR && !is_smooth(BlockCells{block}, at, WIDTH);
   const State w = load_state(block, BLOCK, at);
   State lower[3], upper[3], h = w;
   if (HALF_STEP || x) distances_of_gas<0>(block, at, lower[0], upper[0]);
@@ -357,7 +357,7 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   if constexpr (CURE) {
     const int place[3] = {i + 1, j + 1, k + 1};
     unsigned slow = 0;
-    if constexpr (!HALF_STEP) slow = slow_axes(shocks, place);
+    if constexpr (PREDICTOR) slow = slow_axes(shocks, place);
     else if (marked) slow = mark_shocks(BlockCells{block}, place, at, WIDTH, shocks);
     if (slow) flatten(slow, lower, upper);
   }

@@ -1,6 +1,7 @@
 //! A row of patches along one axis, uniform across it, with its own ghost filling and fallback to first-order fluxes.
 use crate::hydro::{
     CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, PatchScratch, PatchSolver,
+    PatchStep, Stage,
 };
 use crate::{CELLS, PATCH};
 
@@ -9,6 +10,13 @@ use crate::{CELLS, PATCH};
 pub enum Ends {
     Periodic,
     Outflow,
+}
+
+/// A stage of a step of the tube: the step, the cells before it, and the weight of the new state after the first stage.
+struct TubeStage<R> {
+    dt: f64,
+    before: Vec<[R; 6]>,
+    weight: Option<f64>,
 }
 
 /// A shock tube in the unit cell spacing `dx`.
@@ -22,6 +30,7 @@ pub struct Tube<R: HydroReal> {
     pub first_order_cells: usize,
     solver: PatchSolver<R>,
     scratch: PatchScratch<R>,
+    stages: &'static [Stage],
 }
 
 impl<R: HydroReal> Tube<R> {
@@ -37,6 +46,7 @@ impl<R: HydroReal> Tube<R> {
             first_order_cells: 0,
             scratch: solver.scratch(),
             solver,
+            stages: method.scheme.stages(),
         }
     }
 
@@ -99,20 +109,29 @@ impl<R: HydroReal> Tube<R> {
         mask
     }
 
-    /// New cells of a patch, and flags for the unphysical ones.
-    fn update(&mut self, patch: usize, dt: f64, flags: &[bool], bad: &mut [bool]) -> Vec<[R; 6]> {
+    /// New cells of a patch after a stage, and flags for the unphysical ones.
+    fn update(
+        &mut self,
+        patch: usize,
+        stage: &TubeStage<R>,
+        flags: &[bool],
+        bad: &mut [bool],
+    ) -> Vec<[R; 6]> {
         self.fill(patch);
         let mask = flags
             .iter()
             .any(|flag| *flag)
             .then(|| self.mask(patch, flags));
         let mut out = vec![R::lit(0.0); 6 * CELLS];
-        let rates = self.along(dt / self.dx);
-        let inverse = self.along(1.0 / self.dx);
+        let before = self.row(&stage.before[patch * PATCH..(patch + 1) * PATCH]);
+        let step = PatchStep {
+            rates: self.along(stage.dt / self.dx),
+            inverse_dx: self.along(1.0 / self.dx),
+            first_order: mask.as_ref(),
+            before: stage.weight.map(|weight| (&before[..], R::lit(weight))),
+        };
         let (scratch, mut none) = (&mut self.scratch, FaceFluxes::default());
-        let outcome =
-            self.solver
-                .update(scratch, rates, inverse, &mut out, &mut none, mask.as_ref());
+        let outcome = self.solver.update(scratch, &step, &mut out, &mut none);
         let step = [1, PATCH, PATCH * PATCH][self.axis];
         for i in 0..PATCH {
             let at = i * step;
@@ -123,17 +142,23 @@ impl<R: HydroReal> Tube<R> {
             .collect()
     }
 
+    /// A patch with these cells along the axis, `[component][512]`.
+    fn row(&self, cells: &[[R; 6]]) -> Vec<R> {
+        let step = [1, PATCH, PATCH * PATCH][self.axis];
+        let mut row = vec![R::lit(0.0); 6 * CELLS];
+        for at in 0..CELLS {
+            for (c, value) in cells[at / step % PATCH].into_iter().enumerate() {
+                row[self.component(c) * CELLS + at] = value;
+            }
+        }
+        row
+    }
+
     /// Largest signal rate of the tube.
     fn signal_rate(&self) -> f64 {
         let rows = self.cells.chunks(PATCH).map(|cells| {
-            let mut row = vec![R::lit(0.0); 6 * CELLS];
-            for at in 0..CELLS {
-                for (c, value) in cells[at % PATCH].into_iter().enumerate() {
-                    row[c * CELLS + at] = value;
-                }
-            }
             self.solver
-                .signal_rate(&row, [R::lit(1.0 / self.dx); 3])
+                .signal_rate(&self.row(cells), [R::lit(1.0 / self.dx); 3])
                 .to_f64()
         });
         rows.fold(0.0, f64::max)
@@ -141,14 +166,23 @@ impl<R: HydroReal> Tube<R> {
 
     /// Tries a step with the flagged cells at first order; flags those that came out unphysical.
     fn attempt(&mut self, dt: f64, flags: &mut [bool]) -> Option<Vec<[R; 6]>> {
+        let before = self.cells.clone();
         let mut bad = vec![false; flags.len()];
-        let new: Vec<_> = (0..flags.len() / PATCH)
-            .flat_map(|p| self.update(p, dt, flags, &mut bad))
-            .collect();
+        for (n, stage) in self.stages.iter().enumerate() {
+            let stage = TubeStage {
+                dt,
+                before: before.clone(),
+                weight: (n > 0).then_some(stage.weight),
+            };
+            self.cells = (0..flags.len() / PATCH)
+                .flat_map(|p| self.update(p, &stage, flags, &mut bad))
+                .collect();
+        }
         flags
             .iter_mut()
             .zip(&bad)
             .for_each(|(flag, bad)| *flag |= *bad);
+        let new = std::mem::replace(&mut self.cells, before);
         (!bad.contains(&true)).then_some(new)
     }
 

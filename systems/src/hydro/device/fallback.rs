@@ -20,7 +20,7 @@ impl GasDevice {
     pub(super) fn first_order_fallback(
         &mut self,
         parameters: StepKernelParameters,
-        clock: &LevelClock,
+        (clock, stage): (&LevelClock, usize),
         topology: &Topology,
         gas: &FieldView<Gas>,
         others: &Comm,
@@ -49,7 +49,7 @@ impl GasDevice {
                 fallback.launch(&self.device, &parameters)?;
             }
         }
-        let report = self.report(clock.level, topology, gas)?;
+        let report = self.report(clock.level, topology, gas, stage)?;
         let cell = UnphysicalCell::agreed(report, others)?;
         Err(StepFailure::Rejected(cell))
     }
@@ -125,6 +125,7 @@ impl GasDevice {
         level: usize,
         topology: &Topology,
         gas: &FieldView<Gas>,
+        stage: usize,
     ) -> Result<Option<FoundCell>, DeviceError> {
         let mut words = vec![0u32; WORDS * topology.capacity()];
         self.device.download(&self.unphysical, 0, &mut words)?;
@@ -136,7 +137,7 @@ impl GasDevice {
         let Some((row, cell)) = found else {
             return Ok(None);
         };
-        let [before, after] = gas.banks();
+        let (before, after) = (gas.banks()[0], gas.stage_bank(stage));
         let before = gas.device().cell(before, row, cell)?;
         let after = gas.device().cell(after, row, cell)?;
         let why = describe(topology, row, cell, &before, &after);

@@ -4,13 +4,14 @@ mod fallback;
 
 use super::HydroConfig;
 use super::capture::{self, LevelInput, StepResult};
+use super::solver::LevelStage;
 use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
 use nestar_engine::comm::Comm;
 use nestar_engine::comm::halo::RowList;
 use nestar_engine::data::Precision;
-use nestar_engine::data::device::{DevicePool, DeviceTopology};
+use nestar_engine::data::device::{DevicePool, DeviceTopology, RegisterView};
 use nestar_engine::device::{
     Buffer, Device, DeviceError, DeviceLimits, Growable, Kernel, LaunchShape,
 };
@@ -64,6 +65,14 @@ pub struct GasDevice {
     status: Buffer<Status>,
     /// Cached signal rate of each level.
     known: Vec<KnownRate>,
+}
+
+/// Result of a stage of a step.
+struct StageDone {
+    /// Number of corrected cells.
+    corrected: u64,
+    /// Largest signal rate of the new state, if it is known.
+    rate: Option<f64>,
 }
 
 /// Cached signal rate of a level.
@@ -203,23 +212,46 @@ impl GasDevice {
         mass: Option<&FieldView<MassFlux>>,
         ranks: &mut Comm,
     ) -> StepResult<u64> {
+        // no allocation while halo messages are in flight
+        self.grow(input.topology.capacity())?;
+        let (mut corrected, mut rate) = (0, None);
+        for (time, stage) in LevelStage::of(self.program.method.scheme) {
+            gas.begin_stage(stage.share.stage, time);
+            let done = self.advance_stage(&input, (tables, mass, stage), gas, ranks)?;
+            corrected += done.corrected;
+            rate = done.rate;
+        }
+        gas.commit()?;
+        self.known[input.clock.level] = KnownRate {
+            changes: gas.own().changes(),
+            rate,
+        };
+        Ok(corrected)
+    }
+
+    /// Advances the level by one stage.
+    fn advance_stage(
+        &mut self,
+        input: &LevelInput,
+        (tables, mass, stage): (&DeviceTopology, Option<&FieldView<MassFlux>>, LevelStage),
+        gas: &mut Write<Gas>,
+        ranks: &mut Comm,
+    ) -> StepResult<StageDone> {
         let LevelInput {
             clock,
             topology,
             capture,
-        } = input;
-        // no allocation while halo messages are in flight
-        self.grow(topology.capacity())?;
+        } = *input;
         let split = gas.begin_refresh(ranks, clock.level)?;
         self.device.fill_zero(&self.status, 0..1)?;
         if let Some(split) = &split {
             let view = gas.interior(clock.level, split);
-            let parameters = self.parameters(clock, topology, tables, &view, mass);
+            let parameters = self.parameters(input, tables, &view, mass, stage);
             self.step_rows(&on(&parameters, &split.interior), &view)?;
         }
         gas.finish_refresh(ranks, clock.level)?;
         let view = gas.get(self.program.method.ghosts())?;
-        let parameters = self.parameters(clock, topology, tables, &view, mass);
+        let parameters = self.parameters(input, tables, &view, mass, stage);
         match &split {
             Some(split) => self.step_rows(&on(&parameters, &split.boundary), &view)?,
             None => self.step_rows(&parameters, &view)?,
@@ -228,23 +260,24 @@ impl GasDevice {
         if let Some(message) = view.device().fault()? {
             return Err(Error::Setup(message).into());
         }
-        let corrected = if ranks.any(status.unphysical > 0)? {
-            capture::apply_fallback(&view, clock, capture, ranks, |log| {
-                if log.repeat {
-                    self.step_rows(&parameters, &view)?;
-                }
-                self.first_order_fallback(parameters, clock, topology, &view, ranks, log)
-            })?
-        } else {
-            0
-        };
-        gas.commit()?;
-        self.known[clock.level] = KnownRate {
-            changes: gas.own().changes(),
-            // the rate of a corrected level is computed from its rows
+        if !ranks.any(status.unphysical > 0)? {
+            return Ok(StageDone {
+                corrected: 0,
+                rate: Some(self.rate_of(status)),
+            });
+        }
+        let attempt = (clock, stage.share.stage);
+        let corrected = capture::apply_fallback(&view, attempt, capture, ranks, |log| {
+            if log.repeat {
+                self.step_rows(&parameters, &view)?;
+            }
+            self.first_order_fallback(parameters, attempt, topology, &view, ranks, log)
+        })?;
+        // the rate of a corrected level is computed from its rows
+        Ok(StageDone {
+            corrected,
             rate: (corrected == 0).then(|| self.rate_of(status)),
-        };
-        Ok(corrected)
+        })
     }
 
     /// Launches the update of the rows in `parameters`.
@@ -261,19 +294,41 @@ impl GasDevice {
 
     fn parameters(
         &self,
-        clock: &LevelClock,
-        topology: &Topology,
+        input: &LevelInput,
         tables: &DeviceTopology,
         gas: &FieldView<Gas>,
         mass: Option<&FieldView<MassFlux>>,
+        stage: LevelStage,
     ) -> StepKernelParameters {
+        let LevelInput {
+            clock, topology, ..
+        } = input;
         let level = clock.level;
         let device_pool = gas.device();
+        let [registers, earlier] = match stage.is_one_of_several() {
+            true => device_pool.stage_views(level, stage.share),
+            false => [device_pool.register_view(level), RegisterView::default()],
+        };
+        let bank = |mass: &FieldView<MassFlux>, n: usize| mass.device().bank(n).into();
+        let [mass, mass_before] = match mass {
+            None => [Address::NONE; 2],
+            Some(mass) if stage.is_one_of_several() => {
+                stage.in_order([bank(mass, 0), bank(mass, 1)])
+            }
+            Some(mass) => [bank(mass, 0), Address::NONE],
+        };
+        let after_first = |address: Address<Number>| match stage.is_first() {
+            true => Address::NONE,
+            false => address,
+        };
         StepParameters {
             view: gas.on_device(),
-            registers: device_pool.register_view(level),
-            next: device_pool.bank(gas.banks()[1]).into(),
-            mass: mass.map_or(Address::NONE, |mass| mass.device().bank(0).into()),
+            registers,
+            next: device_pool.bank(gas.stage_bank(stage.share.stage)).into(),
+            mass,
+            before: after_first(device_pool.bank(gas.banks()[0]).into()),
+            earlier,
+            mass_before: after_first(mass_before),
             rows: tables.rows(level).into(),
             rates: self.rates.address().into(),
             unphysical: self.unphysical.address().into(),
@@ -282,6 +337,8 @@ impl GasDevice {
             scratch: Address::NONE,
             status: self.status.address().into(),
             rate: clock.cell_width.map(|w| clock.dt / w),
+            weight: stage.weight,
+            share: stage.share.share,
             inverse_dx: clock.cell_width.map(|w| 1.0 / w),
             count: topology.rows(level).len() as i32,
         }

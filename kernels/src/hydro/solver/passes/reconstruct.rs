@@ -5,6 +5,7 @@ use super::{
 use crate::hydro::law::Law;
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
+use crate::hydro::weno::weno_z;
 use crate::hydro::{dual, hancock};
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num};
@@ -160,15 +161,17 @@ unsafe fn half_slopes_of_waves<V: Simd, L: Law<N>, const N: usize, const LIMITER
     L::limited_waves(&here, [&below, &above], &splat2::<V>(a.law), limit)
 }
 
-/// Computes parabolas: bounded ones for scalars, those that preserve extrema for the gas.
+/// Computes parabolas: bounded ones for scalars, those that preserve extrema for the gas, or with `WENO` weighted ones.
 #[inline(always)]
-pub unsafe fn parabolas<V: Simd>(a: &SlopePass<V::E>) {
+pub unsafe fn parabolas<V: Simd, const WENO: bool>(a: &SlopePass<V::E>) {
     for c in a.reconstructed_components() {
         // SAFETY: the range keeps two cells away from the block's surface along the axis
         unsafe {
             each_parabola::<V>(a, c, |w| {
                 if c >= a.gas {
                     bounded_parabola(w)
+                } else if WENO {
+                    weno_z(w)
                 } else {
                     parabola(w)
                 }
@@ -306,7 +309,8 @@ pub struct EdgePass<E> {
     pub law: [E; 2],
 }
 
-/// Computes edge states of gas and scalars after half a step; without `HALF_STEP` the gas is already at half a step.
+/// Computes edge states. With `HALF_STEP`, those of the gas are half a step later; those of scalars are always later by half of the
+/// step that `rates` tell. With `FLATTEN`, distances shrink in strong shocks.
 #[inline(always)]
 pub unsafe fn edges<
     V: Simd,
@@ -314,6 +318,7 @@ pub unsafe fn edges<
     const N: usize,
     const PARABOLIC: bool,
     const HALF_STEP: bool,
+    const FLATTEN: bool,
     const DUAL: bool,
 >(
     a: &EdgePass<V::E>,
@@ -324,7 +329,7 @@ pub unsafe fn edges<
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
         unsafe {
             let w = load_state::<V, N>(a.cells.add(o), a.cell_stride);
-            let left = flattening_factors::<V, L, N, PARABOLIC, HALF_STEP, DUAL>(a, o);
+            let left = flattening_factors::<V, L, N, FLATTEN, DUAL>(a, o);
             let mut h = w;
             if HALF_STEP {
                 let mut half = [w; 3];
@@ -378,8 +383,7 @@ unsafe fn flattening_factors<
     V: Simd,
     L: Law<N>,
     const N: usize,
-    const PARABOLIC: bool,
-    const HALF_STEP: bool,
+    const FLATTEN: bool,
     const DUAL: bool,
 >(
     a: &EdgePass<V::E>,
@@ -387,7 +391,7 @@ unsafe fn flattening_factors<
 ) -> [V; 3] {
     let law = splat2::<V>(a.law);
     let mut left = [V::lit(1.0); 3];
-    if PARABOLIC && HALF_STEP {
+    if FLATTEN {
         for d in 0..3 {
             let step = a.steps[d];
             // SAFETY: as for the parabolas

@@ -110,6 +110,23 @@ pub struct UpdatePass<E> {
     pub law: [E; 2],
     /// Thresholds of dual energy.
     pub thresholds: [E; 3],
+    /// First cell of the plane in the state before the step, `[component][512]`, and the weight of the new state; null in the first stage of a
+    /// step.
+    pub before: *const E,
+    pub weight: E,
+}
+
+impl<E: Real> UpdatePass<E> {
+    /// Returns component `c` of the cells at `to` of the output after the stage; `x` is the result of the fluxes.
+    #[inline(always)]
+    unsafe fn staged<V: Simd<E = E>>(&self, x: V, c: usize, to: usize) -> V {
+        if self.before.is_null() {
+            return x;
+        }
+        // SAFETY: the state before the step has as many cells as the output
+        let before = unsafe { V::load(self.before.add(to + c * CELLS)) };
+        fluxes::staged(before, x, splat(self.weight))
+    }
 }
 
 /// Result of the update of a plane.
@@ -137,7 +154,7 @@ pub unsafe fn update<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
                 let mut u = [zero; N];
                 for (c, new) in u.iter_mut().enumerate() {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
-                    *new = a.faces.advanced(old, c, o, a.pitch, &rates);
+                    *new = a.staged(a.faces.advanced(old, c, o, a.pitch, &rates), c, to);
                 }
                 let rate = check_states::<V, L, N, DUAL>(a, &mut u, [o, to], &inverse_dx);
                 store_state(&u, a.out.add(to), CELLS);
@@ -145,7 +162,7 @@ pub unsafe fn update<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
                 signal = Num::max(signal, rate);
                 for c in N + usize::from(DUAL)..a.components {
                     let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
-                    let x: V = a.faces.advanced(old, c, o, a.pitch, &rates);
+                    let x: V = a.staged(a.faces.advanced(old, c, o, a.pitch, &rates), c, to);
                     x.store(a.out.add(to + c * CELLS));
                     physical = physical & Num::eq(x * zero, zero);
                 }
