@@ -5,7 +5,7 @@ use nestar_device::{Lane, device};
 /// consecutive cells, with the weights WENO-Z (Borges et al. 2008, J. Comput. Phys. 227, 3191, eqs. 24 to 28 with p = 2).
 ///
 /// The edges are those of three parabolas, weighted by their smoothness. Differences are divided by the largest one, so that their squares
-/// neither overflow nor underflow and the small number in the weights has no unit.
+/// neither overflow nor underflow and the small number in the weights has no unit. Differences below 1e-37 take the weights of smooth flow.
 #[device]
 pub fn weno_z<R: Lane>(w: &[R; 5]) -> (R, R) {
     let differences = [w[1] - w[0], w[2] - w[1], w[3] - w[2], w[4] - w[3]];
@@ -13,7 +13,8 @@ pub fn weno_z<R: Lane>(w: &[R; 5]) -> (R, R) {
         .abs()
         .max(differences[1].abs())
         .max(differences[2].abs().max(differences[3].abs()));
-    let scale = if largest > 0.0 { largest } else { 1.0 };
+    // the reciprocal of smaller numbers is not finite in single precision
+    let scale = if largest > 1e-37 { largest } else { 1.0 };
     let inverse = 1.0 / scale;
     let (a, b, c, d) = (
         differences[0] * inverse,

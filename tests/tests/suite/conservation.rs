@@ -68,6 +68,14 @@ fn three_levels_with_ppm_conserve() {
 }
 
 #[test]
+fn three_levels_with_stages_conserve() {
+    for scheme in ["hydro.scheme=rk2", "hydro.scheme=rk3"] {
+        conserves(4, &["mesh.max_level=3", scheme]);
+        conserves(6, &["time.levels=halved", "mesh.regrid_interval=1", scheme]);
+    }
+}
+
+#[test]
 fn single_precision_conserves() {
     let drift = drift(10, &["run.precision=single"]);
     assert!(drift <= 3e-6, "drift {drift:e}");

@@ -80,6 +80,21 @@ fn an_adaptive_blast_with_a_scalar_is_identical_on_the_device() {
 }
 
 #[test]
+fn runge_kutta_stages_are_identical_on_the_device() {
+    agree(BLAST, &["time.max_steps=3", "hydro.scheme=rk2"]);
+    agree(
+        BLAST,
+        &[
+            "time.max_steps=3",
+            "hydro.scheme=rk3",
+            "hydro.reconstruction=weno-z",
+            "run.precision=single",
+            "time.levels=halved",
+        ],
+    );
+}
+
+#[test]
 fn walls_and_odd_domains_are_identical_on_the_device() {
     let odd = [
         "time.max_steps=4",

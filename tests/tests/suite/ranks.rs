@@ -103,6 +103,21 @@ fn shared_time_steps_are_identical_on_several_ranks() {
 }
 
 #[test]
+fn runge_kutta_stages_are_identical_on_several_ranks() {
+    same(BLAST, &[HALF, "hydro.scheme=rk2"], 4, &[2, 5]);
+    let settings = [
+        "hydro.scheme=rk3",
+        "hydro.reconstruction=weno-z",
+        "mesh.max_level=3",
+        "mesh.regrid_interval=1",
+        "run.precision=single",
+    ];
+    same(BLAST, &[&[HALF], &settings[..]].concat(), 3, &[3]);
+    let hard = [HARD, &["hydro.scheme=rk3", "time.courant=0.5"]].concat();
+    same(BLAST, &hard, 4, &[3]);
+}
+
+#[test]
 fn walls_and_odd_root_grids_are_identical_on_several_ranks() {
     let walls =
         "domain.boundary={ x = [\"outflow\", \"reflecting\"], y = \"periodic\", z = \"diode\" }";

@@ -1,4 +1,5 @@
 //! Benefits of parabolas: smooth waves, fine structure behind a shock, and slow shocks.
+use super::sample::Random;
 use super::tube::{Ends, Tube};
 use super::tubes::conserved;
 use crate::hydro::limiter::half_monotonized_central;
@@ -176,4 +177,34 @@ fn slow_shocks_ring_little() {
         println!("Mach 7 at {speed} c: relative RMS {error:e}");
         assert!(error <= 0.006, "{speed}: {error:e}");
     }
+}
+
+/// Weighted edges are mirrored with the values, of fifth order in smooth flow, and finite for the smallest differences.
+#[test]
+fn weighted_edges_are_symmetric_and_accurate() {
+    use crate::hydro::weno::weno_z;
+    let mut random = Random(11);
+    for _ in 0..1000 {
+        let exponent = random.between(-320.0, 300.0);
+        let w: [f64; 5] = std::array::from_fn(|_| 10f64.powf(exponent) * random.between(-1.0, 1.0));
+        let (lower, upper) = weno_z(&w);
+        let (mirrored_lower, mirrored_upper) = weno_z(&[w[4], w[3], w[2], w[1], w[0]]);
+        assert!(
+            lower == -mirrored_upper && upper == -mirrored_lower,
+            "{w:?}"
+        );
+        assert!(lower.is_finite() && upper.is_finite(), "{w:?}");
+    }
+    // cell averages of the exponential function
+    let error = |h: f64| {
+        let mean = |n: f64| (((n + 0.5) * h).exp() - ((n - 0.5) * h).exp()) / h;
+        let w = [-2.0, -1.0, 0.0, 1.0, 2.0].map(mean);
+        (w[2] + weno_z(&w).1 - (0.5 * h).exp()).abs()
+    };
+    let order = (error(0.2) / error(0.1)).log2();
+    assert!(
+        order > 4.8 && error(0.1) < 1e-6,
+        "order {order}, {}",
+        error(0.1)
+    );
 }

@@ -149,8 +149,17 @@ unsafe fn half_slopes_of_waves<V: Simd, L: Law<N>, const N: usize, const LIMITER
     let theta = splat::<V>(a.theta);
     // SAFETY: the caller keeps one cell away from the block's surface along the axis
     let [before, here, after] = unsafe {
-        [cells.sub(a.step), cells, cells.add(a.step)]
-            .map(|p| rotated(&load_state::<V, N>(p, a.cell_stride), a.axis))
+        [
+            rotated(
+                &load_state::<V, N>(cells.sub(a.step), a.cell_stride),
+                a.axis,
+            ),
+            rotated(&load_state::<V, N>(cells, a.cell_stride), a.axis),
+            rotated(
+                &load_state::<V, N>(cells.add(a.step), a.cell_stride),
+                a.axis,
+            ),
+        ]
     };
     let (mut below, mut above) = (here, here);
     for v in 0..N {
@@ -198,10 +207,12 @@ unsafe fn limited_parabolas_from<V: Simd, const LIMITER: u32>(a: &SlopePass<V::E
                 if c >= a.gas {
                     return bounded_parabola(w);
                 }
-                let half_of = |n: usize| {
-                    half_slope::<V, LIMITER>(w[n + 1] - w[n], w[n + 2] - w[n + 1], theta)
-                };
-                limited_parabola(w, &[0, 1, 2].map(half_of))
+                let half = [
+                    half_slope::<V, LIMITER>(w[1] - w[0], w[2] - w[1], theta),
+                    half_slope::<V, LIMITER>(w[2] - w[1], w[3] - w[2], theta),
+                    half_slope::<V, LIMITER>(w[3] - w[2], w[4] - w[3], theta),
+                ];
+                limited_parabola(w, &half)
             });
         }
     }
@@ -219,13 +230,16 @@ pub unsafe fn wave_parabolas<V: Simd, L: Law<N>, const N: usize, const LIMITER: 
         // SAFETY: as above
         unsafe {
             let at = a.cells.add(o);
-            let half = [at.sub(a.step), at, at.add(a.step)]
-                .map(|p| half_slopes_of_waves::<V, L, N, LIMITER>(a, p));
+            let half = [
+                half_slopes_of_waves::<V, L, N, LIMITER>(a, at.sub(a.step)),
+                half_slopes_of_waves::<V, L, N, LIMITER>(a, at),
+                half_slopes_of_waves::<V, L, N, LIMITER>(a, at.add(a.step)),
+            ];
             for v in 0..N {
                 // the component of the variable before the rotation
                 let c = component(a.axis, v);
                 let w = load5::<V>(at.add(c * a.cell_stride).sub(2 * a.step), a.step);
-                let (lower, upper) = limited_parabola(&w, &[0, 1, 2].map(|n| half[n][v]));
+                let (lower, upper) = limited_parabola(&w, &[half[0][v], half[1][v], half[2][v]]);
                 lower.store(a.lower.add(c * a.stride + o));
                 upper.store(a.upper.add(c * a.stride + o));
             }
