@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 44] = shipped![
+pub const DECKS: [ShippedDeck; 48] = shipped![
     "acoustic-wave",
     "blast-adaptive",
     "blast-uniform",
@@ -29,6 +29,7 @@ pub const DECKS: [ShippedDeck; 44] = shipped![
     "cooling-blast",
     "cooling-box",
     "cooling-slab",
+    "dam-break",
     "double-mach",
     "equilibrium",
     "evrard",
@@ -43,12 +44,15 @@ pub const DECKS: [ShippedDeck; 44] = shipped![
     "kelvin-helmholtz",
     "koyama-inutsuka",
     "nfw",
+    "noh",
+    "odd-even",
     "plummer",
     "point-masses",
     "primordial-cooling",
     "radiative-shock",
     "rayleigh-taylor",
     "sedov",
+    "shu-osher",
     "sod",
     "sod-diagonal",
     "sod-y",

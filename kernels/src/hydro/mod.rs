@@ -156,7 +156,7 @@ pub struct FluidMethod {
     pub shock_cure: ShockCure,
     /// Parameter of [`Limiter::Minmod`] and [`Limiter::Hybrid`], from 1 (most diffusive) to 2.
     pub minmod_theta: f64,
-    /// Dual energy: carries the internal energy as a component after the total one; only with [`Scheme::MusclHancock`].
+    /// Dual energy: carries the internal energy as a component after the total one; not with [`Scheme::VanLeer`].
     pub dual: Option<DualEnergy>,
 }
 

@@ -109,8 +109,8 @@ pub struct HydroConfig {
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
     /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
-    /// in the temperature of cold supersonic gas. `true`, or thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. Only with
-    /// `muscl-hancock`.
+    /// in the temperature of cold supersonic gas. `true`, or thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. Not with
+    /// `vl`.
     #[key(default = DualEnergyChoice::Switch(false))]
     pub dual_energy: DualEnergyChoice,
     /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
@@ -244,14 +244,14 @@ impl HydroConfig {
     /// Returns the numerical method if its choices are compatible.
     ///
     /// # Errors
-    /// The equation of state excludes something that the deck has; the dual-energy formalism is combined with a scheme other than
-    /// `muscl-hancock`; characteristic variables are combined with a reconstruction without limited slopes; `weno-z` is combined with a scheme
+    /// The equation of state excludes something that the deck has; the dual-energy formalism is combined with the scheme
+    /// `vl`; characteristic variables are combined with a reconstruction without limited slopes; `weno-z` is combined with a scheme
     /// with half steps.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
         self.check_equation(deck, &method)?;
-        if method.dual.is_some() && method.scheme != Scheme::MusclHancock {
-            let why = "the dual-energy formalism needs hydro.scheme = \"muscl-hancock\": set that, or remove this key";
+        if method.dual.is_some() && method.scheme == Scheme::VanLeer {
+            let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set another scheme, or remove this key";
             return Err(deck.error_at("hydro.dual_energy", why));
         }
         if method.variables == Variables::Characteristic && !method.limits_slopes() {

@@ -84,6 +84,9 @@ fn largest_rate<R: GasReal>(
     Some((largest.to_f64(), solver.courant))
 }
 
+/// Number of patches that are copied from a device together.
+const ROWS_AT_A_TIME: usize = 256;
+
 /// Returns the largest signal rate of the cells of the level on this rank, and the description of the cell.
 fn fastest_cell(
     clock: &LevelClock,
@@ -93,15 +96,17 @@ fn fastest_cell(
 ) -> Result<Option<(f64, String)>, Error> {
     let width = clock.cell_width;
     let mut fastest: Option<(f64, u32, usize, [f64; GAS_COMPONENTS])> = None;
-    for &row in gas.rows() {
+    let components = gas.components();
+    for rows in gas.rows().chunks(ROWS_AT_A_TIME) {
         let values: Vec<f64> = in_precision!(gas.precision(), R => {
-            let values = gas.host::<R>(&[row])?;
+            let values = gas.host::<R>(rows)?;
             values.into_iter().map(Real::to_f64).collect()
         });
-        for cell in 0..CELLS {
+        for (n, cell) in (0..rows.len()).flat_map(|n| (0..CELLS).map(move |cell| (n, cell))) {
+            let (row, values) = (rows[n], &values[n * components * CELLS..]);
             let mut state = [0.0; GAS_COMPONENTS];
-            let components = model.equation.components();
-            for (c, value) in state[..components].iter_mut().enumerate() {
+            let of_gas = model.equation.components();
+            for (c, value) in state[..of_gas].iter_mut().enumerate() {
                 *value = values[c * CELLS + cell];
             }
             let w = model.primitive(&state);

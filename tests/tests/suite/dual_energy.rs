@@ -65,13 +65,16 @@ const EVERYTHING: [&str; 10] = [
 #[test]
 fn cold_gas_is_identical_on_ranks_and_devices() {
     let cases = [
-        ("run.precision=double", "plm"),
-        ("run.precision=single", "ppm"),
+        ("run.precision=double", "muscl-hancock", "plm"),
+        ("run.precision=single", "muscl-hancock", "ppm"),
+        ("run.precision=single", "rk2", "plm"),
     ];
-    for (precision, method) in cases {
+    for (precision, scheme, method) in cases {
+        let scheme = format!("hydro.scheme={scheme}");
         let method = format!("hydro.reconstruction={method}");
         let run = |size: usize, device: &str| {
-            let settings = [&SMALL[..], &EVERYTHING, &[precision, &method, device]].concat();
+            let chosen = [precision, &scheme, &method, device];
+            let settings = [&SMALL[..], &EVERYTHING, &chosen].concat();
             joined(on_ranks(size, COLD, &settings, |stepper| {
                 stepper.steps(3).state()
             }))
@@ -150,5 +153,8 @@ fn dual_energy_is_refused_with_the_van_leer_scheme() {
         Err(error) => error.to_string(),
         Ok(_) => "nothing is wrong".into(),
     };
-    assert!(text.contains("muscl-hancock"), "{text}");
+    assert!(
+        text.contains("hydro.dual_energy") && text.contains("vl"),
+        "{text}"
+    );
 }

@@ -170,9 +170,12 @@ macro_rules! instruction_set {
                     (true, true, false) => edges::<V, L, N, true, true, true, false>,
                     (false, true, true) => edges::<V, L, N, false, true, false, true>,
                     (true, true, true) => edges::<V, L, N, true, true, true, true>,
-                    (false, false, _) => edges::<V, L, N, false, false, false, false>,
-                    (true, false, _) if method.preserves_extrema() => edges::<V, L, N, true, false, true, false>,
-                    (true, false, _) => edges::<V, L, N, true, false, false, false>,
+                    (false, false, false) => edges::<V, L, N, false, false, false, false>,
+                    (false, false, true) => edges::<V, L, N, false, false, false, true>,
+                    (true, false, false) if method.preserves_extrema() => edges::<V, L, N, true, false, true, false>,
+                    (true, false, true) if method.preserves_extrema() => edges::<V, L, N, true, false, true, true>,
+                    (true, false, false) => edges::<V, L, N, true, false, false, false>,
+                    (true, false, true) => edges::<V, L, N, true, false, false, true>,
                 }
             }
 

@@ -152,11 +152,21 @@ template<int D> RS_FN REAL compression_jump_along(const REAL* block, int at) {
   return hydro::dual::compression_jump<REAL>(five<D>(block + (1 + D) * BLOCK, at), block[at], block[PRESSURE * BLOCK + at], gamma(), thresholds().d[2]);
 }
 
+// Returns component v of a cell after a stage of a step; `x` is the result of the fluxes.
+RS_FN REAL staged(const Step& p, int row, int v, int cell, REAL x) {
+  if constexpr (STAGED) {
+    if (p.before) return ::nestar_kernels::mesh::fluxes::staged<REAL>(mesh::row_of(p.before, row)[v * CELLS + cell], x, (REAL)p.weight);
+  }
+  return x;
+}
+
 // Returns total and internal energy of a cell after the step; `now` is the result of the fluxes, `internal` the value before.
-RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, REAL internal, const State& now, const Three& rate) {
+RS_FN rs::arr<REAL, 2> energies(const Step& p, int row, const REAL* block, const REAL* faces, int cell, REAL internal, const State& now,
+                                const Three& rate) {
   const int i = cell % PATCH, j = cell / PATCH % PATCH, k = cell / (PATCH * PATCH);
-  const REAL next = hydro::dual::advanced<REAL>(internal, at_faces(faces, i, j, k, false), at_faces(faces, i, j, k, true), rate,
-                                                gamma());
+  const REAL advanced = hydro::dual::advanced<REAL>(internal, at_faces(faces, i, j, k, false), at_faces(faces, i, j, k, true), rate,
+                                                    gamma());
+  const REAL next = staged(p, row, GAS, cell, advanced);
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const rs::arr<Three, 6> near{{velocity_at(block, at - STEP<0>), velocity_at(block, at + STEP<0>), velocity_at(block, at - STEP<1>),
                                 velocity_at(block, at + STEP<1>), velocity_at(block, at - STEP<2>),
@@ -165,14 +175,6 @@ RS_FN rs::arr<REAL, 2> energies(const REAL* block, const REAL* faces, int cell, 
   const REAL meeting = rs::max(rs::max(compression_jump_along<0>(block, at), compression_jump_along<1>(block, at)),
                                    compression_jump_along<2>(block, at));
   return hydro::dual::reconcile_energies<REAL>(with_energy(now), next, step, meeting, thresholds());
-}
-
-// Returns component v of a cell after a stage of a step; `x` is the result of the fluxes.
-RS_FN REAL staged(const Step& p, int row, int v, int cell, REAL x) {
-  if constexpr (STAGED) {
-    if (p.before) return ::nestar_kernels::mesh::fluxes::staged<REAL>(mesh::row_of(p.before, row)[v * CELLS + cell], x, (REAL)p.weight);
-  }
-  return x;
 }
 
 // Stores the fluxes of component c in the registers of the patch.
@@ -196,7 +198,7 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flu
     }
     REAL signal;
     if constexpr (DUAL) {
-      const auto both = energies(block, faces, cell, u[GAS * CELLS + cell], now, rate);
+      const auto both = energies(p, row, block, faces, cell, u[GAS * CELLS + cell], now, rate);
       out[PRESSURE * CELLS + cell] = now.d[PRESSURE] = both.d[0];
       out[GAS * CELLS + cell] = both.d[1];
       signal = hydro::dual::checked_signal_rate<REAL>(with_energy(now), both.d[1], inverse_dx, gamma());

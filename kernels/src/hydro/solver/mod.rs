@@ -84,7 +84,7 @@ impl<R: HydroReal> PatchSolver<R> {
     /// Results do not depend on `lanes`. [`LaneChoice::available`] tells what a processor without the requested instructions uses.
     ///
     /// # Panics
-    /// If the method uses dual energy without [`Scheme::MusclHancock`] or without an energy, or its Riemann solver does not serve the equation
+    /// If the method uses dual energy with [`Scheme::VanLeer`] or without an energy, or its Riemann solver does not serve the equation
     /// of state.
     #[must_use]
     pub fn new(
@@ -95,8 +95,8 @@ impl<R: HydroReal> PatchSolver<R> {
     ) -> Self {
         assert!(
             method.dual.is_none()
-                || method.scheme == Scheme::MusclHancock && method.equation.has_energy(),
-            "dual energy needs the scheme MUSCL-Hancock and an energy"
+                || method.scheme != Scheme::VanLeer && method.equation.has_energy(),
+            "dual energy needs a scheme without a predictor, and an energy"
         );
         assert!(
             method.riemann_item().is_some(),

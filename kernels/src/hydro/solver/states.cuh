@@ -177,7 +177,7 @@ struct InputCells {
   RS_MEMBER REAL pressure(int at) const { return operator()(at, 0).d[2]; }
 };
 
-static_assert(HALF_STEP || !DUAL, "dual energy needs the scheme MUSCL-Hancock");
+static_assert(!PREDICTOR || !DUAL, "the predictor does not know dual energy");
 
 RS_FN State input_primitive(const REAL* input, int at) {
   return primitive(load_state(input, INPUT, at));

@@ -54,8 +54,8 @@ pub fn all_methods() -> Vec<FluidMethod> {
 /// Methods that support dual energy, with it.
 pub fn dual_methods() -> Vec<FluidMethod> {
     let dual = Some(DualEnergy::default());
-    let half_steps = |method: &FluidMethod| method.scheme == Scheme::MusclHancock;
-    let methods = all_methods().into_iter().filter(half_steps);
+    let knows_dual = |method: &FluidMethod| method.scheme != Scheme::VanLeer;
+    let methods = all_methods().into_iter().filter(knows_dual);
     methods
         .map(|method| FluidMethod { dual, ..method })
         .collect()

@@ -194,7 +194,7 @@ unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     let mut gas = with_energy(u);
     // SAFETY: as in `update`
     unsafe {
-        let [energy, internal] = energies::<V>(a, &gas, o);
+        let [energy, internal] = energies::<V>(a, &gas, [o, to]);
         gas[4] = energy;
         *u = of_law(&gas);
         internal.store(a.out.add(to + 5 * CELLS));
@@ -202,15 +202,15 @@ unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     }
 }
 
-/// Returns total and internal energy of the cells at `o` of the plane after the step; `u` is the result of the fluxes.
+/// Returns total and internal energy of the cells at `o` of the plane, `to` of the output, after the step; `u` is the result of the fluxes.
 #[inline(always)]
-unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], o: usize) -> [V; 2] {
+unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], [o, to]: [usize; 2]) -> [V; 2] {
     let ([gamma, _], rates) = (splat2::<V>(a.law), splat3::<V>(a.rates));
     // SAFETY: rows of eight cells inside the block and the planes, two cells from the block's surface
     unsafe {
         let old = V::load2(a.conserved.add(o + 5 * a.block_stride), a.pitch);
         let [below, above] = a.faces.internal(a.components, o, a.pitch);
-        let internal = dual::advanced(old, &below, &above, &rates, gamma);
+        let internal = a.staged(dual::advanced(old, &below, &above, &rates, gamma), 5, to);
         let cell = a.primitive.add(o);
         let load = |p: *const V::E, c: usize| V::load2(p.add(c * a.block_stride), a.pitch);
         let velocity = |p: *const V::E| [load(p, 1), load(p, 2), load(p, 3)];
