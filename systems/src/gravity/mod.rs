@@ -36,9 +36,8 @@ pub use exterior_potential::ExteriorPotential;
 use crate::declare::Declare;
 use crate::fields::{
     AccelerationMirrored, AccelerationRequested, GasModel, GravitationalConstant, MassFlux,
-    OwnPotentialRequested, PairAccelerationRequested, Potential,
+    OwnPotentialRequested, PairAccelerationRequested, Potential, gas_has_energy,
 };
-use crate::hydro::HydroConfig;
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;
 use estimate::ExchangeEstimate;
@@ -133,9 +132,9 @@ impl Plugin for SelfGravity {
         if config.boundary == GravityBoundary::Auto {
             sim.world.insert_resource(AccelerationMirrored);
         }
-        let hydro: HydroConfig = sim.deck.table("hydro")?;
+        let has_energy = gas_has_energy(&mut sim.deck)?;
         match config.energy {
-            _ if !hydro.eos.0.has_energy() => Ok(()),
+            _ if !has_energy => Ok(()),
             GravityEnergy::Fluxes => sim.request::<MassFlux>(),
             GravityEnergy::Kicks => Ok(()),
         }

@@ -163,7 +163,7 @@ impl HydroConfig {
     /// Checks the equation of state and what it excludes.
     ///
     /// # Errors
-    /// A constant is missing, or belongs to another equation of state; a key or table needs an energy that the gas does not have.
+    /// A constant is missing, or belongs to another equation of state; see also [`Self::check_without_energy`].
     fn check_equation(&self, deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
         let word = self.eos.0.word();
         let constants = [
@@ -192,9 +192,18 @@ impl HydroConfig {
                 return Err(deck.error_at("hydro.eos", why));
             }
         }
-        if method.equation.has_energy() {
-            return Ok(());
+        match method.equation.has_energy() {
+            true => Ok(()),
+            false => self.check_without_energy(deck, method),
         }
+    }
+
+    /// Checks what gas without energy excludes.
+    ///
+    /// # Errors
+    /// A key or table needs an energy, or a ratio of specific heats of isothermal gas.
+    fn check_without_energy(&self, deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
+        let word = self.eos.0.word();
         if method.equation == EquationOfState::Isothermal && deck.has("hydro.gamma") {
             let why = "isothermal gas has no ratio of specific heats: remove `hydro.gamma`";
             return Err(deck.error_at("hydro.gamma", why));

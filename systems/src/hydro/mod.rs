@@ -5,6 +5,7 @@ mod capture;
 pub mod config;
 pub mod device;
 mod diagnostics;
+mod extremes;
 pub mod fallback;
 pub mod formulas;
 pub mod initial;
@@ -20,7 +21,7 @@ use bevy_ecs::prelude::*;
 pub use config::HydroConfig;
 use device::GasDevice;
 pub use diagnostics::require_injection;
-use initial::Extremes;
+use extremes::Extremes;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 use nestar_engine::data::{
     Component, Correct, FieldSpec, Pool, Precision, Prolong, Restrict, Store,
@@ -82,7 +83,7 @@ impl Plugin for Hydro {
         facts(sim, &model);
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
-        sim.check_initial(initial::require_range);
+        sim.check_initial(extremes::require_range);
         sim.check_changed(require_fractions);
         if config.frozen {
             return Ok(());
