@@ -4,7 +4,9 @@ use crate::fields::{
     Acceleration, AccelerationRequested, Derived, Gas, GasDeclarations, GasModel, MassFlux,
     OwnPotential, OwnPotentialRequested, PairAcceleration, PairAccelerationRequested,
 };
+use crate::hydro::HydroConfig;
 use bevy_ecs::prelude::*;
+use nestar_deck::{Deck, DeckError};
 use nestar_engine::data::criteria::{NamedQuantity, QuantityFn, parameters_of};
 use nestar_engine::data::{CellValue, Field};
 use nestar_engine::step::Catalogue;
@@ -289,4 +291,13 @@ impl<T: Copy> PerLevel<T> {
             Self::Each(list) => list.get(level).copied(),
         }
     }
+}
+
+/// Returns `true` if the gas of a deck has an energy, before the gas is built.
+///
+/// # Errors
+/// The table `[hydro]` is invalid.
+pub(crate) fn gas_has_energy(deck: &mut Deck) -> Result<bool, DeckError> {
+    let config: HydroConfig = deck.table("hydro")?;
+    Ok(config.eos.0.has_energy())
 }

@@ -2,10 +2,9 @@
 
 pub mod quantities;
 
-use crate::hydro::HydroConfig;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
-use nestar_deck::{Curve, Deck, DeckError};
+use nestar_deck::Curve;
 use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
@@ -256,15 +255,6 @@ pub struct GasModel {
     pub riemann: RiemannSolver,
     /// Dual-energy thresholds; if set, the internal energy is stored after the first five components.
     pub dual: Option<DualEnergy>,
-}
-
-/// Returns `true` if the gas of a deck has an energy, before the gas is built.
-///
-/// # Errors
-/// The table `[hydro]` is invalid.
-pub(crate) fn gas_has_energy(deck: &mut Deck) -> Result<bool, DeckError> {
-    let config: HydroConfig = deck.table("hydro")?;
-    Ok(config.eos.0.has_energy())
 }
 
 /// Largest deviation from 1 of the sum of given fractions of a set.

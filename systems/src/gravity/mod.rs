@@ -33,10 +33,10 @@ pub use config::{
 };
 pub use exterior_potential::ExteriorPotential;
 
-use crate::declare::Declare;
+use crate::declare::{Declare, gas_has_energy};
 use crate::fields::{
     AccelerationMirrored, AccelerationRequested, GasModel, GravitationalConstant, MassFlux,
-    OwnPotentialRequested, PairAccelerationRequested, Potential, gas_has_energy,
+    OwnPotentialRequested, PairAccelerationRequested, Potential,
 };
 use crate::order::{Advance, Aligned, Limit, Ready, Split};
 use crate::units::Units;

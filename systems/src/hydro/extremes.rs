@@ -1,11 +1,14 @@
 //! Range of the initial states, and its check.
 
-use super::initial::{LANES, Primitive};
+use super::primitive::Primitive;
 use crate::fields::GAS_COMPONENTS;
 use bevy_ecs::prelude::*;
 use nestar_device::math::sum3;
 use nestar_engine::Error;
 use nestar_engine::step::{Magnitude, require_range as require};
+
+/// Number of values that a loop handles at once with vector instructions.
+pub(super) const LANES: usize = 8;
 
 /// Quantities that a step computes, with their powers of length, mass and time. Wave speeds take products of two
 /// densities and squares of velocities, energy fluxes the cube of a velocity.

@@ -1,57 +1,18 @@
 //! Initial states: primitive variables at points, averaged over cells to conserved variables.
 
-use super::extremes::Extremes;
+use super::extremes::{Extremes, LANES};
+pub use super::primitive::Primitive;
+pub(super) use super::primitive::is_physical;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use bevy_ecs::prelude::*;
-use nestar_device::{Real, device};
+use nestar_device::Real;
 use nestar_engine::data::Element;
 use nestar_engine::mesh::{NewRows, Topology, parallel};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::hydro::eos::conserved_from_primitive;
 use nestar_kernels::mesh::{CellBlock, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
 use std::ops::Range;
-
-/// A gas state at a point, in code units.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Primitive {
-    /// Mass density, positive.
-    pub density: f64,
-    /// Velocity.
-    pub velocity: [f64; 3],
-    /// Pressure, positive. Gas whose pressure follows from the density ignores it.
-    pub pressure: f64,
-}
-
-impl Primitive {
-    /// Writes density, momentum and total energy density to `out[0..5]`.
-    pub fn conserved(&self, gamma: f64, out: &mut [f64]) {
-        out[..GAS_COMPONENTS].copy_from_slice(&conserved_from_primitive(&self.array(), gamma));
-    }
-
-    /// Returns the internal energy density.
-    pub(super) fn internal_energy(&self, gamma: f64) -> f64 {
-        self.pressure * (1.0 / (gamma - 1.0))
-    }
-
-    /// Density, velocity x y z, pressure.
-    pub(super) fn array(&self) -> [f64; GAS_COMPONENTS] {
-        let [x, y, z] = self.velocity;
-        [self.density, x, y, z, self.pressure]
-    }
-
-    pub(super) fn is_physical(&self) -> bool {
-        is_physical(&self.array())
-    }
-}
-
-/// Returns `true` if density and pressure are positive and all values are finite.
-#[device]
-pub(super) fn is_physical<R: Real>(w: &[R; 5]) -> bool {
-    let finite = w[1].is_finite() && w[2].is_finite() && w[3].is_finite();
-    finite && w[0] > 0.0 && w[0].is_finite() && w[4] > 0.0 && w[4].is_finite()
-}
 
 /// Points and the states there, column by column.
 #[derive(Clone, Debug, Default)]
@@ -257,8 +218,6 @@ pub(super) fn fill_patch<R: Element>(
 
 /// Number of cells in a layer of a patch.
 const LAYER: usize = PATCH * PATCH;
-/// Number of values that a loop handles at once with vector instructions.
-pub(super) const LANES: usize = 8;
 
 /// Samples in the first cells of a layer of a patch; the others have the same.
 struct LayerSamples<'a> {
@@ -283,7 +242,7 @@ impl<'a> LayerSamples<'a> {
         set_pressure(&mut columns, model);
         normalise_sets(&mut columns, model)?;
         (0..columns.len()).try_for_each(|n| check(&columns, n))?;
-        let gas = |state: &Primitive| conserved_from_primitive(&state.array(), model.gamma);
+        let gas = |state: &Primitive| state.conserved_array(model.gamma);
         let gas = columns.states.iter().map(gas).collect();
         Ok(Self {
             fill,

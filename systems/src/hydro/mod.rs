@@ -9,6 +9,7 @@ mod extremes;
 pub mod fallback;
 pub mod formulas;
 pub mod initial;
+mod primitive;
 pub mod replay;
 pub mod solver;
 pub mod systems;
