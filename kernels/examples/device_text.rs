@@ -9,7 +9,8 @@ use nestar_kernels::gravity::stress::{self, STRESS};
 use nestar_kernels::gravity::{self, GRAVITY_KERNELS};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
-    Conserved, FluidMethod, Limiter, Reconstruction, RiemannSolver, Scheme, kinetic_energy,
+    Conserved, EquationOfState, FluidMethod, LawConstants, Limiter, Reconstruction, RiemannSolver,
+    Scheme, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::RowShape;
@@ -211,6 +212,22 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         mass_fluxes: true,
         ..plain
     };
+    let isothermal = FluidProgram {
+        method: FluidMethod {
+            equation: EquationOfState::Isothermal,
+            reconstruction: Reconstruction::Ppm,
+            ..FluidMethod::default()
+        },
+        law: LawConstants([1.0, 0.0]),
+        ..other
+    };
+    let without_energy = FieldText {
+        components: 4 + isothermal.scalars,
+        states: Some(mesh::StateRules::of::<hydro::BarotropicStates, 4>().items),
+        ..field(0)
+    };
+    let parts = [&isothermal.text(), STEP, RATES];
+    let isothermal = without_energy.program(&isothermal.items(), &parts);
     let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
     let mut texts = vec![
@@ -218,6 +235,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_fallback", fluid(&other)),
         ("skeletons_staged", fluid(&staged)),
+        ("skeletons_isothermal", isothermal),
     ];
     texts.extend(cells(&field(1)));
     texts.extend(gravity(&field(0)));
