@@ -3,7 +3,7 @@
 
 use nestar::prelude::*;
 
-/// Heat conduction. The energy flux is -diffusivity * density * gradient of the specific internal energy.
+/// Heat conduction as in the table `[conduction]`. The energy flux is -diffusivity * density * gradient of the specific internal energy.
 #[deck]
 pub struct Conduction {
     /// Diffusivity of the specific internal energy.
@@ -55,7 +55,7 @@ impl Plugin for Conduction {
 
 /// The program.
 pub fn program(app: App) -> App {
-    app.plugin::<Conduction>("conduction")
+    app.plugin::<Conduction>("heat_flow")
 }
 
 fn main() -> std::process::ExitCode {

@@ -15,6 +15,7 @@ pub mod chemistry;
 pub mod cooling;
 pub mod deck_columns;
 pub mod declare;
+pub mod diffusion;
 pub mod external;
 pub mod fields;
 pub mod gravity;
@@ -32,6 +33,7 @@ pub mod units;
 pub mod views;
 pub mod word;
 
+use diffusion::{ConductionConfig, ViscosityConfig};
 use nestar_deck::TableSchema;
 use nestar_engine::Plugin;
 use refinement::MeshConfig;
@@ -98,6 +100,9 @@ impl DefaultPlugins {
             prolongation: mesh.prolongation.into(),
             courant: time.courant,
         };
+        let diffusion = diffusion::Diffusion {
+            courant: time.courant,
+        };
         let spheres = BuiltInPlugin::new(spheres::Spheres)
             .table::<spheres::SpheresConfig>("spheres")
             .optional_table::<spheres::EncounterConfig>("encounter");
@@ -106,6 +111,9 @@ impl DefaultPlugins {
             BuiltInPlugin::new(hydro).table::<hydro::HydroConfig>("hydro"),
             BuiltInPlugin::new(sources::Sources).table::<sources::SourcesConfig>("sources"),
             BuiltInPlugin::new(acceleration::Accelerations),
+            BuiltInPlugin::new(diffusion)
+                .optional_table::<ViscosityConfig>("viscosity")
+                .optional_table::<ConductionConfig>("conduction"),
             BuiltInPlugin::new(external::ExternalForces)
                 .table::<external::ExternalConfig>("external"),
             BuiltInPlugin::new(gravity::SelfGravity).table::<gravity::GravityConfig>("gravity"),

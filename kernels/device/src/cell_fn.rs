@@ -91,7 +91,7 @@ pub struct Face<R> {
     pub width: R,
 }
 
-/// Gives a function the states on both sides of a face, along its normal.
+/// Gives a function the states on both sides of a face, along its normal and across it.
 ///
 /// Use `&FaceStencil<R, S>` for states `S` of a field, `&FaceStencil<R>` for a field with one component, and `&FaceStencil<R, S, 2>` for
 /// two cells on either side.
@@ -135,7 +135,32 @@ impl<'a, R: Copy, S: CellState<R>, const REACH: usize> FaceStencil<'a, R, S, REA
     pub fn at(&self, n: i32) -> S {
         let reach = REACH as i32;
         debug_assert!((-reach..reach).contains(&n));
-        let cell = (self.above as i32 + n * self.step as i32) as usize;
+        self.state_at(n * self.step as i32)
+    }
+
+    /// Returns the state in the cell that is `i` cells along the next axis and `j` cells along the last axis from cell `n` of
+    /// [`FaceStencil::at`], each from `-REACH` to `REACH`. The axes follow the normal in the order x, y, z, x, y.
+    #[inline(always)]
+    pub fn around(&self, n: i32, i: i32, j: i32) -> S {
+        let reach = REACH as i32;
+        debug_assert!((-reach..reach).contains(&n));
+        debug_assert!([i, j].iter().all(|d| (-reach..=reach).contains(d)));
+        let next = self.step_after(self.step);
+        let last = self.step_after(next);
+        self.state_at(n * self.step as i32 + i * next as i32 + j * last as i32)
+    }
+
+    /// Returns the offset between cells along the axis after the one with offset `step`.
+    #[inline(always)]
+    fn step_after(&self, step: usize) -> usize {
+        let n = 8 + 2 * REACH;
+        if step == n * n { 1 } else { n * step }
+    }
+
+    /// Returns the state in the cell `offset` positions after the one on the upper side.
+    #[inline(always)]
+    fn state_at(&self, offset: i32) -> S {
+        let cell = (self.above as i32 + offset) as usize;
         let stride = (8 + 2 * REACH).pow(3);
         S::read(&mut |_, c| self.block[c * stride + cell], 0, 0)
     }

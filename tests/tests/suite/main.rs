@@ -17,6 +17,7 @@ mod device_fluid;
 mod device_mesh;
 mod device_output;
 mod device_runs;
+mod diffusion;
 mod dual_energy;
 mod dye;
 mod endless_steps;

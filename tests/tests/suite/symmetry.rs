@@ -149,6 +149,18 @@ fn a_blast_stays_symmetric_with_runge_kutta_schemes() {
 }
 
 #[test]
+fn a_blast_stays_symmetric_with_viscosity_and_conduction() {
+    symmetric(
+        3,
+        &[
+            "viscosity.kinematic=0.002",
+            "conduction.conductivity=0.003",
+            "domain.boundary=reflecting",
+        ],
+    );
+}
+
+#[test]
 fn a_blast_stays_symmetric_with_minmod() {
     symmetric(
         4,

@@ -8,13 +8,16 @@ use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Path};
 /// Values that look like function calls.
 const VARIANTS: &[&str] = &["Some", "Ok", "Err"];
 
+/// Methods of tables and stencils, which have the same name in both languages.
+const READS: [&str; 2] = ["at", "around"];
+
 impl Translator {
     pub(super) fn method_call(&mut self, m: &ExprMethodCall) -> CppCode {
         let name = m.method.to_string();
-        if name == "at" {
+        if READS.contains(&name.as_str()) {
             let (receiver, arguments) =
                 (self.expr(&m.receiver, false), self.expr_list(m.args.iter()));
-            return receiver.t(".at(").c(arguments).t(")");
+            return receiver.t(format!(".{name}(")).c(arguments).t(")");
         }
         let known = METHODS
             .iter()
@@ -31,8 +34,9 @@ impl Translator {
                 let known: Vec<_> = known.collect();
                 format!(
                     "method `{name}` is not in the device list; for one of your own write a #[device] function \
-                     and call `{name}(x, …)`; the list: {}, at",
-                    known.join(", ")
+                     and call `{name}(x, …)`; the list: {}, {}",
+                    known.join(", "),
+                    READS.join(", ")
                 )
             };
             return self.bad(&m.method, why);

@@ -62,7 +62,7 @@ impl Plugin for Watch {
 
 const HEAT: &str = r#"
 scenario = "formula"
-[conduction]
+[heat_flow]
 diffusivity = 100
 [initial]
 samples  = 3
