@@ -102,6 +102,35 @@ fn flow<R: Real>(u: &FaceStencil<R, [R; 2], 2>, face: &Face<R>, p: &Flow<R>) -> 
     p.scale * (u.at(1)[0] - u.at(-2)[0]) / face.width + p.rates.at(face.axis)
 }
 
+/// Difference of a component across the normal of a face: along the next axis below it, along the last one above it.
+#[device]
+fn twist<R: Real>(u: &FaceStencil<R, [R; 2]>) -> R {
+    let next = u.around(-1, 1, 0)[1] - u.around(-1, -1, 0)[1];
+    next + 1000.0 * (u.around(0, 0, 1)[0] - u.around(0, 0, -1)[0])
+}
+
+#[test]
+fn functions_read_across_the_normal_of_a_face() {
+    let block: Vec<f64> = (0..2000).map(|n| f64::from(n)).collect();
+    let face = Face {
+        above: At(&[], &[0.0f64]).place(),
+        axis: 0,
+        width: 0.5,
+    };
+    // offsets along the axes are 1, 10 and 100
+    for (axis, next, last) in [(0, 10.0, 100.0), (1, 100.0, 1.0), (2, 1.0, 10.0)] {
+        let beside = BlockFace {
+            block: &block[..],
+            above: [3, 4, 5],
+            axis,
+        };
+        let found = <twist as FaceFn>::call(beside, &face, &[]);
+        assert_eq!(found, 2.0 * next + 2000.0 * last, "axis {axis}");
+    }
+    let text = program(&[<twist as FaceFn>::ITEM]);
+    assert!(text.contains("u.around("), "{text}");
+}
+
 #[test]
 fn functions_read_beside_a_face_and_in_tables() {
     let block: Vec<f32> = (0..2 * 1728).map(|n| n as f32).collect();

@@ -1,9 +1,9 @@
 //! Fluxes of viscosity and heat conduction through a face, and their limits of the time step.
 //!
 //! Gradients are of second order: along the normal the difference of the cells beside the face, across it the mean of the central
-//! differences on both sides. The density at a face is the harmonic mean, so that thin gas beside dense gas keeps a step of its own.
+//! differences on both sides. The density at a face is the harmonic mean, so that thin gas beside dense gas does not shorten the step.
 
-use nestar_device::math::sum3;
+use nestar_device::math::{pow, sum3};
 use nestar_device::{Face, FaceStencil, Place, Real, Stencil, device};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::{internal_energy, kinetic_energy};
@@ -18,35 +18,43 @@ pub struct DualGas<R: Real> {
     pub internal: R,
 }
 
-/// Returns the differences of the velocities along axes `n` and `t` between two cells.
+/// Returns the components of a vector along the axis `n` and the two axes that follow it in the order x, y, z, x, y.
 #[device]
-fn velocity_changes<R: Real>(from: Conserved<R>, to: Conserved<R>, n: i32, t: i32) -> [R; 2] {
-    let (before, after) = (1.0 / from.density, 1.0 / to.density);
-    let (a, b) = (from.momentum, to.momentum);
-    [
-        b[n as usize] * after - a[n as usize] * before,
-        b[t as usize] * after - a[t as usize] * before,
-    ]
+fn turned<R: Real>(v: [R; 3], n: i32) -> [R; 3] {
+    if n == 0 {
+        v
+    } else if n == 1 {
+        [v[1], v[2], v[0]]
+    } else {
+        [v[2], v[0], v[1]]
+    }
 }
 
-/// Returns the gradients along the axis `t` across the normal `n` of the velocities along `n` and `t`, from the cells beside both sides of
-/// the face: the lower and the upper neighbour along `t` on either side.
+/// Returns the components along x, y, z of a vector of [`turned`] components.
 #[device]
-fn gradients_across<R: Real>(
-    below: [Conserved<R>; 2],
-    above: [Conserved<R>; 2],
-    n: i32,
-    t: i32,
-    width: R,
-) -> [R; 2] {
-    let first = velocity_changes(below[0], below[1], n, t);
-    let second = velocity_changes(above[0], above[1], n, t);
-    // two central differences over two cells, and their mean
-    let scale = 0.25 / width;
-    [
-        scale * (first[0] + second[0]),
-        scale * (first[1] + second[1]),
-    ]
+fn turned_back<R: Real>(v: [R; 3], n: i32) -> [R; 3] {
+    if n == 0 {
+        v
+    } else if n == 1 {
+        [v[2], v[0], v[1]]
+    } else {
+        [v[1], v[2], v[0]]
+    }
+}
+
+/// Returns the velocity of gas, with [`turned`] components.
+#[device]
+fn velocity<R: Real>(u: Conserved<R>, n: i32) -> [R; 3] {
+    let inverse = 1.0 / u.density;
+    let m = turned(u.momentum, n);
+    [m[0] * inverse, m[1] * inverse, m[2] * inverse]
+}
+
+/// Returns the gradient of a velocity across the normal, the mean of the central differences on both sides of the face. The velocities are
+/// those of the lower and the upper neighbour below the face, then above it.
+#[device]
+fn gradient_across<R: Real>(v: [R; 4], width: R) -> R {
+    (0.25 / width) * ((v[1] - v[0]) + (v[3] - v[2]))
 }
 
 /// Viscous fluxes of momentum and energy, `-tau` and `-v tau`.
@@ -57,43 +65,75 @@ pub fn viscous_flux<R: Real>(
     kinematic: R,
 ) -> Conserved<R> {
     let n = face.axis;
-    let (t, s) = ((n + 1) % 3, (n + 2) % 3);
-    let width = face.above.width;
-    let along_t = gradients_across(
-        [u.around(-1, -1, 0), u.around(-1, 1, 0)],
-        [u.around(0, -1, 0), u.around(0, 1, 0)],
-        n,
-        t,
-        width[t as usize],
+    let width = turned(face.above.width, n);
+    let (a, b) = (
+        velocity(u.around(-1, -1, 0), n),
+        velocity(u.around(-1, 1, 0), n),
     );
-    let along_s = gradients_across(
-        [u.around(-1, 0, -1), u.around(-1, 0, 1)],
-        [u.around(0, 0, -1), u.around(0, 0, 1)],
-        n,
-        s,
-        width[s as usize],
+    let (c, d) = (
+        velocity(u.around(0, -1, 0), n),
+        velocity(u.around(0, 1, 0), n),
     );
+    let next = [
+        gradient_across([a[0], b[0], c[0], d[0]], width[1]),
+        gradient_across([a[1], b[1], c[1], d[1]], width[1]),
+    ];
+    let (a, b) = (
+        velocity(u.around(-1, 0, -1), n),
+        velocity(u.around(-1, 0, 1), n),
+    );
+    let (c, d) = (
+        velocity(u.around(0, 0, -1), n),
+        velocity(u.around(0, 0, 1), n),
+    );
+    let last = [
+        gradient_across([a[0], b[0], c[0], d[0]], width[2]),
+        gradient_across([a[2], b[2], c[2], d[2]], width[2]),
+    ];
     let (below, above) = (u.at(-1), u.at(0));
-    let (inverse_below, inverse_above) = (1.0 / below.density, 1.0 / above.density);
-    let viscosity = 2.0 * kinematic / (inverse_below + inverse_above);
-    let (a, b) = (below.momentum, above.momentum);
-    let mut jump = [0.0; 3];
-    let mut twice = [0.0; 3];
-    for c in 0..3 {
-        let (v, w) = (a[c] * inverse_below, b[c] * inverse_above);
-        jump[c] = (w - v) / face.width;
-        twice[c] = v + w;
-    }
-    let stretch = jump[n as usize];
-    let divergence = sum3(stretch, along_t[1], along_s[1]);
-    let mut flux = [0.0; 3];
-    flux[n as usize] = -(viscosity * (2.0 * (stretch - divergence / 3.0)));
-    flux[t as usize] = -(viscosity * (jump[t as usize] + along_t[0]));
-    flux[s as usize] = -(viscosity * (jump[s as usize] + along_s[0]));
+    let (v, w) = (velocity(below, n), velocity(above, n));
+    let inverse = 1.0 / width[0];
+    let stretch = (w[0] - v[0]) * inverse;
+    let divergence = sum3(stretch, next[1], last[1]);
+    let viscosity = 2.0 * kinematic / (1.0 / below.density + 1.0 / above.density);
+    let flux = [
+        -(viscosity * (2.0 * (stretch - divergence / 3.0))),
+        -(viscosity * ((w[1] - v[1]) * inverse + next[0])),
+        -(viscosity * ((w[2] - v[2]) * inverse + last[0])),
+    ];
+    let work = sum3(
+        (v[0] + w[0]) * flux[0],
+        (v[1] + w[1]) * flux[1],
+        (v[2] + w[2]) * flux[2],
+    );
     Conserved {
         density: 0.0 * viscosity,
-        momentum: flux,
-        energy: 0.5 * sum3(twice[0] * flux[0], twice[1] * flux[1], twice[2] * flux[2]),
+        momentum: turned_back(flux, n),
+        energy: 0.5 * work,
+    }
+}
+
+/// Conductivity `(constant + per_density * density) T^power` of gas with the ratio of specific heats `gamma`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct Conductivity<R> {
+    /// Part that does not depend on the density.
+    pub constant: R,
+    /// Part that is proportional to the density.
+    pub per_density: R,
+    /// Power of the temperature.
+    pub power: R,
+    /// Ratio of specific heats.
+    pub gamma: R,
+}
+
+/// Returns the mean of a power of two temperatures.
+#[device]
+fn mean_power<R: Real>(a: R, b: R, power: R) -> R {
+    if power == 0.0 {
+        1.0
+    } else {
+        0.5 * (pow(a, power) + pow(b, power))
     }
 }
 
@@ -103,31 +143,29 @@ fn heat_between<R: Real>(
     density: [R; 2],
     internal: [R; 2],
     width: R,
-    kappa: [R; 2],
-    gamma: R,
+    kappa: &Conductivity<R>,
 ) -> R {
-    let (below, above) = (1.0 / density[0], 1.0 / density[1]);
-    let conductivity = kappa[0] + 2.0 * kappa[1] / (below + above);
-    let drop = (gamma - 1.0) * (internal[0] * below - internal[1] * above);
-    conductivity * drop / width
+    let factor = kappa.gamma - 1.0;
+    let (inverse_below, inverse_above) = (1.0 / density[0], 1.0 / density[1]);
+    let below = factor * (internal[0] * inverse_below);
+    let above = factor * (internal[1] * inverse_above);
+    let at_face = kappa.constant + 2.0 * kappa.per_density / (inverse_below + inverse_above);
+    at_face * mean_power(below, above, kappa.power) * (below - above) / width
 }
 
-/// Conductive flux of energy, `-kappa grad T` with `kappa = conductivity + per_density * density`.
+/// Conductive flux of energy, `-kappa grad T`.
 #[device]
 pub fn heat_flux<R: Real>(
     u: &FaceStencil<R, Conserved<R>>,
     face: &Face<R>,
-    conductivity: R,
-    per_density: R,
-    gamma: R,
+    kappa: &Conductivity<R>,
 ) -> Conserved<R> {
     let (below, above) = (u.at(-1), u.at(0));
     let heat = heat_between(
         [below.density, above.density],
         [internal_energy(below), internal_energy(above)],
         face.width,
-        [conductivity, per_density],
-        gamma,
+        kappa,
     );
     let zero = 0.0 * below.density;
     Conserved {
@@ -137,18 +175,24 @@ pub fn heat_flux<R: Real>(
     }
 }
 
+/// Viscosity and conductivity.
+#[device]
+pub struct Transport<R> {
+    /// Kinematic viscosity.
+    pub kinematic: R,
+    /// Conductivity.
+    pub conductivity: Conductivity<R>,
+}
+
 /// Viscous fluxes of momentum and energy, with the conductive flux of energy.
 #[device]
 pub fn viscous_and_heat_flux<R: Real>(
     u: &FaceStencil<R, Conserved<R>>,
     face: &Face<R>,
-    kinematic: R,
-    conductivity: R,
-    per_density: R,
-    gamma: R,
+    p: &Transport<R>,
 ) -> Conserved<R> {
-    let mut flux = viscous_flux(u, face, kinematic);
-    let heat = heat_flux(u, face, conductivity, per_density, gamma);
+    let mut flux = viscous_flux(u, face, p.kinematic);
+    let heat = heat_flux(u, face, &p.conductivity);
     flux.energy = flux.energy + heat.energy;
     flux
 }
@@ -158,17 +202,14 @@ pub fn viscous_and_heat_flux<R: Real>(
 pub fn dual_heat_flux<R: Real>(
     u: &FaceStencil<R, DualGas<R>>,
     face: &Face<R>,
-    conductivity: R,
-    per_density: R,
-    gamma: R,
+    kappa: &Conductivity<R>,
 ) -> DualGas<R> {
     let (below, above) = (u.at(-1), u.at(0));
     let heat = heat_between(
         [below.gas.density, above.gas.density],
         [below.internal, above.internal],
         face.width,
-        [conductivity, per_density],
-        gamma,
+        kappa,
     );
     let zero = 0.0 * below.internal;
     let gas = Conserved {
@@ -196,40 +237,50 @@ fn signal_rate<R: Real>(u: Conserved<R>, width: [R; 3], gamma: R) -> R {
     )
 }
 
-/// Returns the sum over the two faces along an axis of the harmonic mean of the density, over the density of the cell.
+/// Returns the density at a face, the harmonic mean of both sides, over the density of one side.
 #[device]
-fn face_densities<R: Real>(below: R, density: R, above: R) -> R {
-    2.0 / (1.0 + density / below) + 2.0 / (1.0 + density / above)
+fn face_density<R: Real>(density: R, beyond: R) -> R {
+    2.0 / (1.0 + density / beyond)
 }
 
-/// Returns the rate at which a cell loses a quantity through its faces by diffusion: `even` is a diffusivity with the density at the faces,
-/// `uneven` one that does not depend on it.
-#[device]
-fn diffusion_rate<R: Real>(u: &Stencil<R, Conserved<R>>, width: [R; 3], even: R, uneven: R) -> R {
-    let density = u.at(0, 0, 0).density;
-    let other = 2.0 * uneven / density;
-    let x = even * face_densities(u.at(-1, 0, 0).density, density, u.at(1, 0, 0).density) + other;
-    let y = even * face_densities(u.at(0, -1, 0).density, density, u.at(0, 1, 0).density) + other;
-    let z = even * face_densities(u.at(0, 0, -1).density, density, u.at(0, 0, 1).density) + other;
-    sum3(
-        x / (width[0] * width[0]),
-        y / (width[1] * width[1]),
-        z / (width[2] * width[2]),
-    )
-}
-
-/// Step in which signals and the diffusion of momentum together leave a cell less than once, times the Courant number.
+/// Step in which signals and the diffusion of momentum together leave a cell less than once, times the Courant number. With the harmonic
+/// mean of the density at the faces, the limit of uniform gas holds for any density.
 #[device]
 pub fn viscous_limit<R: Real>(
-    u: &Stencil<R, Conserved<R>>,
+    u: Conserved<R>,
     at: &Place<R>,
     kinematic: R,
     gamma: R,
     courant: R,
 ) -> R {
-    let even = 4.0 * kinematic / 3.0;
-    let rate = diffusion_rate(u, at.width, even, 0.0 * even);
-    courant / (signal_rate(u.at(0, 0, 0), at.width, gamma) + rate)
+    let w = at.width;
+    let sum = sum3(
+        1.0 / (w[0] * w[0]),
+        1.0 / (w[1] * w[1]),
+        1.0 / (w[2] * w[2]),
+    );
+    courant / (signal_rate(u, w, gamma) + 8.0 * kinematic / 3.0 * sum)
+}
+
+/// Returns the rate at which a cell loses heat through a face of unit width to a cell beyond it.
+#[device]
+fn heat_rate<R: Real>(here: Conserved<R>, beyond: Conserved<R>, kappa: &Conductivity<R>) -> R {
+    let factor = kappa.gamma - 1.0;
+    let even = kappa.per_density * face_density(here.density, beyond.density);
+    // the round-off of cold gas may make it negative
+    let zero = 0.0 * here.density;
+    let temperature = factor * internal_energy(here).max(zero) / here.density;
+    let other = factor * internal_energy(beyond).max(zero) / beyond.density;
+    factor * (even + kappa.constant / here.density) * mean_power(temperature, other, kappa.power)
+}
+
+/// Conductivity and Courant number.
+#[device]
+pub struct HeatLimit<R> {
+    /// Conductivity.
+    pub kappa: Conductivity<R>,
+    /// Courant number.
+    pub courant: R,
 }
 
 /// Step in which signals and the diffusion of heat together leave a cell less than once, times the Courant number.
@@ -237,12 +288,13 @@ pub fn viscous_limit<R: Real>(
 pub fn conductive_limit<R: Real>(
     u: &Stencil<R, Conserved<R>>,
     at: &Place<R>,
-    conductivity: R,
-    per_density: R,
-    gamma: R,
-    courant: R,
+    p: &HeatLimit<R>,
 ) -> R {
-    let factor = gamma - 1.0;
-    let rate = diffusion_rate(u, at.width, factor * per_density, factor * conductivity);
-    courant / (signal_rate(u.at(0, 0, 0), at.width, gamma) + rate)
+    let (here, w) = (u.at(0, 0, 0), at.width);
+    let kappa = &p.kappa;
+    let x = heat_rate(here, u.at(-1, 0, 0), kappa) + heat_rate(here, u.at(1, 0, 0), kappa);
+    let y = heat_rate(here, u.at(0, -1, 0), kappa) + heat_rate(here, u.at(0, 1, 0), kappa);
+    let z = heat_rate(here, u.at(0, 0, -1), kappa) + heat_rate(here, u.at(0, 0, 1), kappa);
+    let sum = sum3(x / (w[0] * w[0]), y / (w[1] * w[1]), z / (w[2] * w[2]));
+    p.courant / (signal_rate(here, w, kappa.gamma) + sum)
 }

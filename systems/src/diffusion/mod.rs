@@ -5,12 +5,13 @@
 mod config;
 mod faces;
 
-pub use config::{Coefficients, ConductionConfig, ViscosityConfig};
+pub use config::{ConductionConfig, ViscosityConfig};
 
 use crate::fields::{Gas, GasModel};
 use crate::register::Register;
 use faces::{
-    conductive_limit, dual_heat_flux, heat_flux, viscous_and_heat_flux, viscous_flux, viscous_limit,
+    Conductivity, HeatLimit, Transport, conductive_limit, dual_heat_flux, heat_flux,
+    viscous_and_heat_flux, viscous_flux, viscous_limit,
 };
 use nestar_engine::{Engine, Error, Plugin};
 
@@ -19,9 +20,6 @@ pub struct Diffusion {
     /// Courant number, which limits the steps of the explicit scheme too.
     pub courant: f64,
 }
-
-/// Tables of the plugin.
-const TABLES: [&str; 2] = ["viscosity", "conduction"];
 
 impl Plugin for Diffusion {
     fn name(&self) -> &str {
@@ -33,58 +31,63 @@ impl Plugin for Diffusion {
     }
 
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
-        let given = TABLES.map(|table| sim.deck.has(table));
-        if given == [false; 2] {
-            return Ok(());
-        }
+        let [viscous, conductive] = ["viscosity", "conduction"].map(|table| sim.deck.has(table));
         let model = sim.world.resource::<GasModel>();
         let (frozen, gamma, dual) = (model.frozen, model.gamma, model.dual.is_some());
-        let coefficients = Coefficients::read(&mut sim.deck, gamma)?;
-        if let (true, Some(table)) = (frozen, TABLES.iter().find(|table| sim.deck.has(table))) {
-            let why = format!("[{table}] needs gas that is not frozen: remove `hydro.frozen`");
-            return Err(sim.deck.error_at(table, why).into());
+        let (mut kinematic, mut conductivity) = (None, None);
+        if viscous {
+            let given: ViscosityConfig = sim.deck.table("viscosity")?;
+            require_moving(sim, frozen, "viscosity")?;
+            kinematic = Some(given.kinematic);
         }
-        let [viscous, conductive] = given;
-        register_limits(sim, &coefficients, given, self.courant);
-        let Coefficients {
-            kinematic,
-            conductivity,
-            per_density,
-            gamma,
-        } = coefficients;
-        match (viscous, conductive, dual) {
-            (true, true, false) => {
-                let all = [kinematic, conductivity, per_density, gamma];
-                sim.flux::<Gas, viscous_and_heat_flux>(all);
-            }
-            (false, true, false) => {
-                sim.flux::<Gas, heat_flux>([conductivity, per_density, gamma]);
-            }
-            (true, _, _) => sim.flux::<Gas, viscous_flux>([kinematic]),
-            (false, _, _) => {}
+        if conductive {
+            let given: ConductionConfig = sim.deck.table("conduction")?;
+            require_moving(sim, frozen, "conduction")?;
+            conductivity = Some(given.conductivity(&sim.deck, gamma)?);
         }
-        if conductive && dual {
-            sim.flux::<Gas, dual_heat_flux>([conductivity, per_density, gamma]);
+        if let Some(kinematic) = kinematic {
+            sim.limit::<Gas, viscous_limit>("viscosity", [kinematic, gamma, self.courant]);
         }
+        if let Some(kappa) = conductivity {
+            let courant = self.courant;
+            sim.limit::<Gas, conductive_limit>("conduction", HeatLimit { kappa, courant });
+        }
+        register_fluxes(sim, kinematic, conductivity, dual);
         Ok(())
     }
 }
 
-/// Adds the limits of the time step.
-fn register_limits(
-    sim: &mut Engine,
-    coefficients: &Coefficients,
-    [viscous, conductive]: [bool; 2],
-    courant: f64,
-) {
-    let gamma = coefficients.gamma;
-    if viscous {
-        let own = [coefficients.kinematic, gamma, courant];
-        sim.limit::<Gas, viscous_limit>("viscosity", own);
+/// Refuses gas that is not advanced.
+fn require_moving(sim: &Engine, frozen: bool, table: &str) -> Result<(), Error> {
+    if frozen {
+        let why = format!("[{table}] needs gas that is not frozen: remove `hydro.frozen`");
+        return Err(sim.deck.error_at(table, why).into());
     }
-    if conductive {
-        let (constant, per_density) = (coefficients.conductivity, coefficients.per_density);
-        let own = [constant, per_density, gamma, courant];
-        sim.limit::<Gas, conductive_limit>("conduction", own);
+    Ok(())
+}
+
+/// Adds the fluxes: those of both processes together, unless both energies of the dual-energy formalism take heat.
+fn register_fluxes(
+    sim: &mut Engine,
+    kinematic: Option<f64>,
+    conductivity: Option<Conductivity<f64>>,
+    dual: bool,
+) {
+    match (kinematic, conductivity) {
+        (Some(kinematic), Some(conductivity)) if !dual => {
+            sim.flux::<Gas, viscous_and_heat_flux>(Transport {
+                kinematic,
+                conductivity,
+            });
+        }
+        (None, Some(conductivity)) if !dual => sim.flux::<Gas, heat_flux>(conductivity),
+        _ => {
+            if let Some(kinematic) = kinematic {
+                sim.flux::<Gas, viscous_flux>([kinematic]);
+            }
+            if let Some(conductivity) = conductivity {
+                sim.flux::<Gas, dual_heat_flux>(conductivity);
+            }
+        }
     }
 }
