@@ -154,9 +154,8 @@ fn fluxes_of_patch<M: FaceFn<Result<R>: CellState<R>>, R: Element>(
     let (cells, fluxes) = block.split_at_mut(gathered);
     for (axis, fluxes) in fluxes.chunks_exact_mut(count * FACES).enumerate() {
         let lengths: [usize; 3] = std::array::from_fn(|a| PATCH + usize::from(a == axis));
+        let mut at = [0; 3];
         for n in 0..FACES {
-            let [i, j] = [n % lengths[0], n / lengths[0] % lengths[1]];
-            let at = [i, j, n / (lengths[0] * lengths[1])];
             let face = place.of(patch, axis, at);
             let beside = BlockFace {
                 block: &*cells,
@@ -165,6 +164,16 @@ fn fluxes_of_patch<M: FaceFn<Result<R>: CellState<R>>, R: Element>(
             };
             let flux = M::call(beside, &face, parameters);
             flux.write(&mut |_, c, value| fluxes[c * FACES + n] = value, 0, 0);
+            at = following(at, &lengths);
         }
+    }
+}
+
+/// Returns the indices that follow `at` in a block of these lengths, whose first index changes fastest.
+fn following(at: [usize; 3], lengths: &[usize; 3]) -> [usize; 3] {
+    match at {
+        [i, j, k] if i + 1 < lengths[0] => [i + 1, j, k],
+        [_, j, k] if j + 1 < lengths[1] => [0, j + 1, k],
+        [_, _, k] => [0, 0, k + 1],
     }
 }

@@ -111,7 +111,7 @@ fn twist<R: Real>(u: &FaceStencil<R, [R; 2]>) -> R {
 
 #[test]
 fn functions_read_across_the_normal_of_a_face() {
-    let block: Vec<f64> = (0..2000).map(|n| f64::from(n)).collect();
+    let block: Vec<f64> = (0..2000).map(f64::from).collect();
     let face = Face {
         above: At(&[], &[0.0f64]).place(),
         axis: 0,

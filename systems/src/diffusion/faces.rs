@@ -193,7 +193,7 @@ pub fn viscous_and_heat_flux<R: Real>(
 ) -> Conserved<R> {
     let mut flux = viscous_flux(u, face, p.kinematic);
     let heat = heat_flux(u, face, &p.conductivity);
-    flux.energy = flux.energy + heat.energy;
+    flux.energy += heat.energy;
     flux
 }
 
