@@ -216,6 +216,15 @@ impl GasUnits {
     }
 }
 
+/// Floors of the gas at which cooling and chemistry end as well; 0: off. A resource while there is a table `[floors]`.
+#[derive(Resource, Clone, Copy, Debug, Default)]
+pub struct GasFloors {
+    /// Lowest temperature, kelvin.
+    pub temperature_k: f64,
+    /// Smallest Jeans length in cells of the finest level.
+    pub jeans_cells: f64,
+}
+
 /// Formula of the pressure at a temperature, of a plugin that defines `temperature_k`. Initial states and inflow that give a temperature use
 /// it. The plugin inserts it as a resource before the gas is built.
 #[derive(Resource, Clone)]

@@ -18,6 +18,7 @@ pub mod declare;
 pub mod diffusion;
 pub mod external;
 pub mod fields;
+pub mod floors;
 pub mod gravity;
 pub mod hydro;
 pub mod order;
@@ -117,6 +118,7 @@ impl DefaultPlugins {
             BuiltInPlugin::new(external::ExternalForces)
                 .table::<external::ExternalConfig>("external"),
             BuiltInPlugin::new(gravity::SelfGravity).table::<gravity::GravityConfig>("gravity"),
+            BuiltInPlugin::new(floors::Floors).table::<floors::FloorsConfig>("floors"),
             BuiltInPlugin::new(chemistry::Chemistry)
                 .table::<chemistry::ChemistryConfig>("chemistry"),
             BuiltInPlugin::new(cooling::Cooling).table::<cooling::CoolingConfig>("cooling"),

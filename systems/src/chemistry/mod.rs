@@ -9,7 +9,7 @@ mod times;
 
 use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::{check_heating, heating, vocabulary_of_rates};
-use crate::fields::{Gas, GasModel, InitialScalars, PressureFormula};
+use crate::fields::{Gas, GasFloors, GasModel, InitialScalars, PressureFormula};
 use crate::order::{Limit, Synchronise};
 use crate::register::{Register, add_update};
 use crate::subcycling::Subcycling;
@@ -97,6 +97,7 @@ impl Plugin for Chemistry {
         if !sim.deck.has("chemistry") {
             return Ok(());
         }
+        one_floor(sim)?;
         let config = ChemistryConfig::read(&mut sim.deck)?;
         let fraction = |name: &&'static str| match *name {
             "HI" => (*name, config.hydrogen_fraction),
@@ -164,6 +165,26 @@ impl Plugin for Chemistry {
             }
         }
     }
+}
+
+/// Sets the temperature floor of chemistry to that of the table `[floors]`, unless the deck gives it.
+///
+/// # Errors
+/// The deck gives two different values.
+fn one_floor(sim: &mut Engine) -> Result<(), DeckError> {
+    let floors = sim.world.get_resource::<GasFloors>();
+    let Some(floor) = floors.map(|f| f.temperature_k).filter(|t| *t > 0.0) else {
+        return Ok(());
+    };
+    sim.deck.fill("chemistry.floor_k", floor);
+    let own = ChemistryConfig::read(&mut sim.deck)?.floor_k;
+    let Some(own) = own.filter(|own| *own != floor) else {
+        return Ok(());
+    };
+    let why = format!(
+        "`chemistry.floor_k` is {own}, but `floors.temperature_k`, which holds for all of the gas, is {floor}: remove `chemistry.floor_k`"
+    );
+    Err(sim.deck.error_at("chemistry.floor_k", why))
 }
 
 /// Configuration and parameters of cells.

@@ -15,7 +15,7 @@ pub use rate_source::{CoolingLaws, CoolingRates};
 
 use crate::declare::Declare;
 use crate::fields::quantities::{check_heating, compile, heating, vocabulary_of_rates};
-use crate::fields::{Gas, GasModel, GravitationalConstant};
+use crate::fields::{Gas, GasFloors, GasModel, GravitationalConstant};
 use crate::order::{Advance, Split};
 use crate::register::Register;
 use crate::subcycling::StateSelection;
@@ -84,6 +84,7 @@ impl Plugin for Cooling {
         let [name, _] = names_of_time(&sim.deck);
         sim.derived_when_built(name, "time", cooling_time::DOC, |sim, model| {
             one_weight(&mut sim.deck, model)?;
+            one_floor(sim)?;
             let given = given(sim, model)?;
             let cooler = given.cooler.clone();
             let chosen = match given.metals {
@@ -171,6 +172,38 @@ fn one_weight(deck: &mut Deck, model: &GasModel) -> Result<(), DeckError> {
             "`{WEIGHT}` is {own}, but `hydro.mean_molecular_weight`, which sets the temperature of the gas, is {weight}: use the same value"
         );
         return Err(deck.error_at(WEIGHT, why));
+    }
+    Ok(())
+}
+
+/// Sets the floors of cooling to those of the table `[floors]`, unless the deck gives them.
+///
+/// # Errors
+/// The deck gives two different values.
+fn one_floor(sim: &mut Engine) -> Result<(), DeckError> {
+    let Some(&floors) = sim.world.get_resource::<GasFloors>() else {
+        return Ok(());
+    };
+    let deck = &mut sim.deck;
+    for (key, floor) in [
+        ("floor_k", floors.temperature_k),
+        ("jeans_cells", floors.jeans_cells),
+    ] {
+        if floor > 0.0 {
+            deck.fill(&format!("cooling.{key}"), floor);
+        }
+    }
+    let own: CoolingConfig = deck.table("cooling")?;
+    for (key, of_gas, own, floor) in [
+        ("floor_k", "temperature_k", own.floor_k, floors.temperature_k),
+        ("jeans_cells", "jeans_cells", own.jeans_cells, floors.jeans_cells),
+    ] {
+        if floor > 0.0 && own != floor {
+            let why = format!(
+                "`cooling.{key}` is {own}, but `floors.{of_gas}`, which holds for all of the gas, is {floor}: remove `cooling.{key}`"
+            );
+            return Err(deck.error_at(&format!("cooling.{key}"), why));
+        }
     }
     Ok(())
 }

@@ -26,6 +26,7 @@ mod external;
 mod field_changes;
 mod fields;
 mod first_order_fallback;
+mod floors;
 mod function_inputs;
 mod gravity;
 mod halo_access;

@@ -164,6 +164,54 @@ fn floors_and_criteria_have_the_temperature_of_the_table() {
     }
 }
 
+/// Gas without a floor of cooling; the floor of the gas raises its cold part to 1.4e4 K at the double density.
+fn raised(more: &str) -> String {
+    let text = GAS.replace("floor_k           = 100.0", "");
+    let (gas, cooling) = text.split_once("[cooling]").expect("a table");
+    let cooling = format!("[cooling]{cooling}");
+    let last = if more.is_empty() { &*cooling } else { more };
+    format!("{gas}{last}\n[floors]\ntemperature_k = 1.4e4\ndensity = 2.0\n")
+}
+
+#[test]
+fn floors_of_the_gas_have_its_temperature() {
+    let scratch = Scratch::new();
+    let table = write_table(&scratch.path().join("table.zarr"), 1.5);
+    let species = raised("[chemistry]\nspecies = 6\n");
+    let constant = raised("[hydro]\nmean_molecular_weight = 0.8\n").replace("[hydro]\ngamma = \"5/3\"\n", "");
+    let tabulated = raised("");
+    for (text, table) in [
+        (&tabulated, Some(&*table)),
+        (&species, None),
+        (&constant, None),
+    ] {
+        let settings: Vec<&str> = ["run.precision=double"].into_iter().chain(table).collect();
+        let mut run = Stepper::new(text, &settings);
+        run.steps(1);
+        let [least, gain, mass] = run.columns([
+            "temperature_k_least",
+            "floors_temperature_energy",
+            "floors_density_mass",
+        ]);
+        let error = least / 1.4e4 - 1.0;
+        assert!(error.abs() < 1e-9, "{text}: {error:e}");
+        assert!(gain > 0.0 && (mass / 0.0625 - 1.0).abs() < 1e-9, "{gain} {mass}");
+        let both = [&settings[..], &["hydro.dual_energy=true"]].concat();
+        same_bits(&App::default(), text, &both, 1).unwrap_or_else(|e| panic!("{e}"));
+    }
+    for (text, key) in [
+        (&tabulated, "cooling.floor_k"),
+        (&species, "chemistry.floor_k"),
+    ] {
+        let own = format!("{key}=50");
+        let settings = [&*own, &*table];
+        let settings = if key.starts_with("cooling") { &settings[..] } else { &settings[..1] };
+        let sim = App::default().simulation(nestar_tests::decks::deck(text, settings));
+        let why = sim.map(|_| ()).expect_err("refused").to_string();
+        assert!(why.contains(key) && why.contains("floors.temperature_k"), "{why}");
+    }
+}
+
 /// Inflow in the state of the gas at its upper end.
 const INFLOW: [&str; 6] = [
     "initial.temperature_k=1.3e4",

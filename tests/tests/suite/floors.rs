@@ -1,0 +1,184 @@
+//! Floors of the gas: what they add, what they keep, and what is refused.
+
+use super::device_runs::emulation;
+use nestar::App;
+use nestar::testing::same_bits;
+use nestar_tests::decks::{BLAST, HALF, deck};
+use nestar_tests::norms::{magnitudes, totals};
+use nestar_tests::runs::run_into;
+use nestar_tests::{Scratch, Stepper};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Floors that all act on [`BLAST`]: the Jeans pressure is 0.095 times the square of the density, without any gravity.
+const ALL: [&str; 6] = [
+    HALF,
+    "floors.density=0.85",
+    "floors.temperature=0.1",
+    "floors.pressure=0.09",
+    "gravity.constant=1e-30",
+    "floors.jeans_cells=2.256893e16",
+];
+
+/// Gains of the floors: mass, momentum, energy by density, temperature, pressure and Jeans length, scalar.
+const GAINS: [&str; 9] = [
+    "floors_density_mass",
+    "floors_density_momentum_x",
+    "floors_density_momentum_y",
+    "floors_density_momentum_z",
+    "floors_density_energy",
+    "floors_temperature_energy",
+    "floors_pressure_energy",
+    "floors_jeans_energy",
+    "floors_scalar_dye_mass",
+];
+
+/// Takes steps and compares the totals less the gains with the totals of before. Returns the gains.
+fn gains_of(run: &mut Stepper, steps: usize, tolerance: f64) -> [f64; 9] {
+    let dye = run.state().components - 1;
+    let before = run.0.with(|sim| totals(sim));
+    run.steps(steps);
+    let gains = run.columns(GAINS);
+    let after = run.0.with(|sim| totals(sim));
+    let scale = magnitudes(&run.state());
+    let energy = gains[4] + gains[5] + gains[6] + gains[7];
+    let added = [gains[0], gains[1], gains[2], gains[3], energy, gains[8]];
+    for (c, gain) in [0, 1, 2, 3, 4, dye].into_iter().zip(added) {
+        let error = (after[c] - gain - before[c]) / scale[c];
+        assert!(error.abs() < tolerance, "component {c}: {error:e}");
+    }
+    gains
+}
+
+#[test]
+fn totals_less_the_gains_of_all_floors_are_constant() {
+    for (dual, precision, tolerance) in [
+        (false, "double", 1e-13),
+        (true, "double", 1e-13),
+        (false, "single", 1e-6),
+    ] {
+        let own = [
+            format!("hydro.dual_energy={dual}"),
+            format!("run.precision={precision}"),
+        ];
+        let mut run = Stepper::new(BLAST, &[&ALL[..], &[&own[0], &own[1]]].concat());
+        let gains = gains_of(&mut run, 3, tolerance);
+        assert!(run.state().counts()[2] > 0, "three levels");
+        for (gain, name) in gains.iter().zip(GAINS) {
+            let signed = name.contains("momentum");
+            assert!(*gain > 0.0 || signed && *gain != 0.0, "{name}: {gain:e}");
+        }
+        let round = 1.0 - 4.0 * if precision == "single" { 1e-7 } else { 1e-16 };
+        run.state().each_leaf_cell(|level, x, _, u| {
+            let kinetic = 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
+            let heat = if dual { u[5] } else { u[4] - kinetic };
+            let (pressure, round) = (heat / 1.5, 1.0 - 20.0 * (1.0 - round));
+            assert!(u[0] >= 0.85 * round, "{level} {x:?}: {u:?}");
+            let jeans = 0.095 * u[0] * u[0] * (1.0 - 1e-4);
+            let least = (0.1 * u[0]).max(0.09).max(jeans);
+            assert!(pressure >= least * round, "{level} {x:?}: {pressure} {u:?}");
+        });
+    }
+}
+
+#[test]
+fn a_density_floor_keeps_velocity_temperature_and_fractions() {
+    let uniform = [
+        "domain.cells=[8,8,8]",
+        "mesh.max_level=0",
+        "mesh.refine=[]",
+        "initial.density=0.5",
+        "initial.pressure=0.2",
+        "initial.velocity_x=3",
+        "initial.velocity_y=-2",
+        "initial.velocity_z=1",
+        "initial.scalars.dye=0.25",
+        "run.precision=double",
+        "floors.density=2",
+    ];
+    let mut run = Stepper::new(BLAST, &uniform);
+    let gains = gains_of(&mut run, 1, 1e-13);
+    let exact = [1.5, 4.5, -3.0, 1.5, 3.0 * (0.3 + 3.5), 0.0, 0.0, 0.0, 0.375];
+    for ((found, exact), name) in gains.into_iter().zip(exact).zip(GAINS) {
+        assert!((found - exact).abs() < 1e-12, "{name}: {found} for {exact}");
+    }
+}
+
+#[test]
+fn a_blast_into_a_near_vacuum_runs_on_a_density_floor() {
+    let vacuum = [
+        HALF,
+        "initial.density='if((x-0.4)^2 + (y-0.55)^2 + (z-0.47)^2 < 0.0121, 1, 1e-9)'",
+        "initial.pressure='if((x-0.4)^2 + (y-0.55)^2 + (z-0.47)^2 < 0.0121, 10, 1e-10)'",
+        "run.precision=double",
+        "floors.density=1e-5",
+    ];
+    let mut run = Stepper::new(BLAST, &vacuum);
+    let gains = gains_of(&mut run, 4, 1e-13);
+    assert!(gains[0] > 0.5e-5, "{gains:?}");
+    run.state().each_leaf_cell(|_, x, _, u| {
+        assert!(u[0] >= 1e-5 * (1.0 - 1e-15), "{x:?}: {u:?}");
+    });
+}
+
+/// The last entries of the diagnostics of a run, by name.
+fn last_row(directory: &Path) -> BTreeMap<String, String> {
+    let table = std::fs::read_to_string(directory.join("diagnostics.csv")).expect("diagnostics");
+    let row = |line: Option<&str>| -> Vec<String> {
+        let line = line.expect("a line");
+        line.split(',').map(String::from).collect()
+    };
+    let (names, values) = (row(table.lines().next()), row(table.lines().last()));
+    names.into_iter().zip(values).collect()
+}
+
+#[test]
+fn floors_have_the_same_bits_everywhere_and_gains_survive_a_restart() {
+    let scratch = [Scratch::new(), Scratch::new()];
+    let run = |place: &Scratch, resume, end: &str| {
+        let settings = [&ALL[..], &["output.final=true", end]].concat();
+        run_into(&place.run(), resume, BLAST, &settings).unwrap_or_else(|e| panic!("{e}"));
+    };
+    run(&scratch[0], false, "time.max_steps=3");
+    run(&scratch[1], false, "time.max_steps=1");
+    run(&scratch[1], true, "time.max_steps=3");
+    let [whole, parts] = scratch.each_ref().map(|place| last_row(&place.run()));
+    let gains = |(name, _): &(&String, &String)| name.starts_with("floors_");
+    let [whole, parts] = [&whole, &parts].map(|row| row.iter().filter(gains).collect::<Vec<_>>());
+    // each gain is told for the run and for three levels
+    assert_eq!(whole.len(), 4 * GAINS.len(), "{whole:?}");
+    assert_eq!(whole, parts);
+    if emulation() {
+        let both = [&ALL[..], &["hydro.dual_energy=true"]].concat();
+        for settings in [&ALL[..], &both] {
+            same_bits(&App::default(), BLAST, settings, 2).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+}
+
+#[test]
+fn floors_without_sense_are_refused_by_key() {
+    for (settings, words) in [
+        (&["floors.density=-1"][..], "floors.density"),
+        (&["floors.pressure=-1e-9"], "floors.pressure"),
+        (&["floors.temperature=-1"], "floors.temperature"),
+        (&["floors.jeans_cells=-4"], "floors.jeans_cells"),
+        (&["floors.temperature_k=10"], "add a table [units]"),
+        (&["floors.jeans_cells=4"], "add a table [gravity]"),
+        (&["floors.density=1", "hydro.frozen=true"], "hydro.frozen"),
+        (
+            &[
+                "floors.temperature=1",
+                "floors.temperature_k=10",
+                "units.length=pc",
+                "units.time=Myr",
+                "units.mass=Msun",
+            ],
+            "give one of them",
+        ),
+    ] {
+        let sim = App::default().simulation(deck(BLAST, settings));
+        let why = sim.map(|_| ()).expect_err("refused").to_string();
+        assert!(why.contains(words), "{settings:?}: {why}");
+    }
+}
