@@ -275,6 +275,28 @@ impl HydroConfig {
         Ok(method)
     }
 
+    /// Returns remarks on keys of the deck that have no effect with its other choices.
+    #[must_use]
+    pub fn remarks(&self, deck: &Deck) -> Vec<String> {
+        let method = self.method();
+        let no_slopes = (!method.limits_slopes()).then(|| {
+            let (scheme, kind) = (method.scheme.word(), method.reconstruction.word());
+            format!("hydro.reconstruction = {kind:?} with hydro.scheme = {scheme:?} has no slopes to limit")
+        });
+        let has_theta = [Limiter::Minmod, Limiter::Hybrid].contains(&method.limiter);
+        let no_theta = (!has_theta).then(|| {
+            format!("hydro.limiter = {:?} has no parameter", method.limiter.word())
+        });
+        let reasons = [
+            ("hydro.limiter", no_slopes.clone()),
+            ("hydro.minmod_theta", no_slopes.or(no_theta)),
+        ];
+        let given = reasons.into_iter().filter(|(key, _)| deck.has(key));
+        given
+            .filter_map(|(key, why)| Some(format!("{key} has no effect: {}", why?)))
+            .collect()
+    }
+
     /// Returns the names of the scalars.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ use nestar_engine::data::{
     Component, Correct, FieldSpec, Pool, Precision, Prolong, Restrict, Store,
 };
 use nestar_engine::mesh::Topology;
-use nestar_engine::step::RunFacts;
+use nestar_engine::step::{Remarks, RunFacts};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use solver::HydroSolver;
@@ -121,6 +121,8 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
     let mut config: HydroConfig = sim.deck.table("hydro")?;
     declared.join(&mut config.scalars, &mut config.scalar_sets);
     config.checked_method(&sim.deck)?;
+    let remarks = config.remarks(&sim.deck);
+    sim.world.resource_mut::<Remarks>().0.extend(remarks);
     let scalars = config.checked_scalars(&sim.deck)?;
     let initial = scalars.iter().map(|name| declared.initial(name)).collect();
     let mut model = GasModel {

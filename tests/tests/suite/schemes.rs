@@ -1,9 +1,10 @@
 //! Every choice of the table `[hydro]`, in both precisions, with every kind of boundary.
 
 use nestar::App;
+use nestar::engine::step::Remarks;
 use nestar_tests::Stepper;
 use nestar_tests::choices;
-use nestar_tests::decks::deck;
+use nestar_tests::decks::{BLAST, deck};
 use std::collections::BTreeMap;
 
 /// A small blast on an adaptive mesh, near faces of every kind.
@@ -190,4 +191,40 @@ fn boundaries_transmit_and_reflect_as_specified() {
         diode < 0.98 && diode > 0.9,
         "gas leaves to the right and none enters: {diode}"
     );
+}
+
+#[test]
+fn limiters_without_effect_are_told() {
+    let remarks = |settings: &[&str]| {
+        let mut run = Stepper::new(BLAST, settings);
+        run.0.engine().world.resource::<Remarks>().0.join("\n")
+    };
+    let of_limiter = "hydro.limiter has no effect";
+    let of_theta = "hydro.minmod_theta has no effect";
+    for (settings, told, silent) in [
+        (
+            &["hydro.reconstruction=constant", "hydro.limiter=minmod"][..],
+            of_limiter,
+            of_theta,
+        ),
+        (
+            &["hydro.reconstruction=ppm", "hydro.limiter=minmod"],
+            "hydro.reconstruction = \"ppm\" with hydro.scheme = \"muscl-hancock\"",
+            of_theta,
+        ),
+        (
+            &["hydro.limiter=van-leer", "hydro.minmod_theta=1.2"],
+            of_theta,
+            of_limiter,
+        ),
+        (&["hydro.limiter=minmod", "hydro.minmod_theta=1.2"], "", "no effect"),
+        (
+            &["hydro.reconstruction=ppm", "hydro.scheme=vl", "hydro.limiter=van-leer"],
+            "",
+            "no effect",
+        ),
+    ] {
+        let found = remarks(settings);
+        assert!(found.contains(told) && !found.contains(silent), "{settings:?}: {found}");
+    }
 }

@@ -1,6 +1,7 @@
 //! Views: values against those computed from a snapshot, equal bits on ranks and devices, resumed runs, refusals.
 
 use super::device_runs::places;
+use nestar::engine::Error;
 use nestar::snapshot::{PlainArray, Snapshot, latest, read_array};
 use nestar_tests::Scratch;
 use nestar_tests::decks::{BLAST, HALF, deck};
@@ -420,17 +421,28 @@ fn require_particles(run: &Path) {
     assert!((variance - 1.0).abs() < 0.3, "{variance}");
 }
 
-/// Requires that no run starts from an entry of a view.
+/// Requires that no run starts from a view, from one of its entries, or from a directory that is no run.
 fn require_no_start(run: &Path) {
-    let path = run.join("views/part/000003.zarr");
-    let from = format!("run.start_from=\"{}\"", path.display());
-    let scratch = Scratch::new();
-    let result = run_into(&scratch.run(), false, BLAST, &[HALF, &from, "time.end=2.0"]);
-    let why = result.expect_err("refused").to_string();
-    assert!(
-        why.contains("entry of the view `part`") && why.contains("snapshots/NNNNNN.zarr"),
-        "{why}"
-    );
+    for (path, what) in [
+        ("views/part/000003.zarr", "is an entry of the view `part`"),
+        ("views/part", "is a view of a run"),
+        ("views/cut.zarr", "is a view of a run"),
+        ("views", "is a directory without a snapshot"),
+        ("snapshots", "is the directory of all snapshots"),
+    ] {
+        let path = run.join(path);
+        let from = format!("run.start_from=\"{}\"", path.display());
+        let scratch = Scratch::new();
+        let result = run_into(&scratch.run(), false, BLAST, &[HALF, &from, "time.end=2.0"]);
+        let error = result.expect_err("refused");
+        let why = error.to_string();
+        assert!(matches!(error, Error::Setup(_)), "{error:?}");
+        assert!(path.exists(), "{why}");
+        assert!(
+            why.contains(what) && why.contains("snapshots/NNNNNN.zarr"),
+            "{why}"
+        );
+    }
 }
 
 #[test]

@@ -53,6 +53,7 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
             sim.require_fresh()?;
             sim.build_order()?;
             let ranks = sim.world.resource::<Ranks>().clone();
+            on_first_rank(&ranks, || require_start(&path))?;
             Some(restore_from(sim, &ranks, 0, &path)?)
         }
     };
@@ -67,6 +68,30 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
         is_new_run,
         ..restored
     }))
+}
+
+/// Checks that a path, which is not the directory of a run, may be a snapshot.
+///
+/// # Errors
+/// It is a view of a run, or another directory; the message says what to name.
+fn require_start(path: &Path) -> Result<(), Error> {
+    let is_zarr = path.join("zarr.json").exists();
+    let in_views = path.parent().is_some_and(|parent| parent.ends_with("views"));
+    let what = if path.join("entries.csv").exists() {
+        "is a view of a run, whose entries have only chosen fields"
+    } else if is_zarr && in_views {
+        "is a view of a run, whose entries have only chosen values"
+    } else if path.is_dir() && path.ends_with("snapshots") {
+        "is the directory of all snapshots of a run"
+    } else if path.is_dir() && !is_zarr {
+        "is a directory without a snapshot"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Setup(format!(
+        "run.start_from: {} {what}; name the directory of a run, or one of its snapshots/NNNNNN.zarr",
+        path.display()
+    )))
 }
 
 /// Returns the path that `run.start_from` names.

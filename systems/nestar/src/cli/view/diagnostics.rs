@@ -1,8 +1,7 @@
 //! The table `diagnostics.csv` of a run, read as it grows.
 
-use nestar_deck::{CodeUnits, UnitSystem, formula_units};
+use nestar_deck::{CodeUnits, UnitSystem};
 use nestar_plot::TableColumn;
-use nestar_snapshot::Snapshot;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -156,59 +155,25 @@ pub struct ColumnUnits {
     code: CodeUnits,
     /// Units of the columns that the run has written, in the notation of snapshots.
     written: BTreeMap<String, String>,
-    /// Units of the arrays of a snapshot.
-    arrays: BTreeMap<String, String>,
     /// End of the run, which decides about the unit of time.
     end: f64,
 }
 
 impl ColumnUnits {
-    /// Returns the units of a run: those that it has written, and those that follow from its snapshot.
-    pub fn new(directory: &Path, snapshot: Option<&Snapshot>, code: CodeUnits, end: f64) -> Self {
-        let mut arrays = BTreeMap::new();
-        if let Some(snapshot) = snapshot {
-            for level in snapshot.levels() {
-                for field in snapshot.fields(level.level) {
-                    arrays.insert(field.name.clone(), field.units.clone());
-                }
-            }
-        }
+    /// Reads the units that a run has written.
+    pub fn new(directory: &Path, code: CodeUnits, end: f64) -> Self {
         let written = std::fs::read_to_string(directory.join("diagnostics.units.csv"));
         Self {
             code,
             written: written.map_or_else(|_| BTreeMap::new(), |text| written_units(&text)),
-            arrays,
             end,
         }
     }
 
     /// Returns the unit of a column in the notation of snapshots, if it is known.
-    fn of(&self, name: &str) -> Option<String> {
-        if let Some(units) = self.written.get(name) {
-            return (!units.is_empty()).then(|| units.clone());
-        }
-        let total = ["total_", "drift_"]
-            .iter()
-            .find_map(|head| name.strip_prefix(head));
-        let begins = |heads: &[&str]| heads.iter().any(|head| name.starts_with(head));
-        let energies = [
-            "particles_energy_",
-            "cooling_radiated",
-            "cooling_heated",
-            "cooling_floored",
-        ];
-        Some(match total.and_then(|field| self.arrays.get(field)) {
-            // relative to the start
-            Some(_) if name.starts_with("drift_") => return None,
-            Some(units) => return times_volume(units),
-            None if ["time", "dt"].contains(&name) || begins(&["cooling_time"]) => "time".into(),
-            None if begins(&["temperature_k"]) => "K".into(),
-            None if begins(&energies) => "mass*length**2/time**2".into(),
-            None if begins(&["particles_momentum_"]) => "mass*length/time".into(),
-            None if begins(&["particles_angular_momentum_"]) => "mass*length**2/time".into(),
-            None if name.ends_with("_mass") => "mass".into(),
-            None => return None,
-        })
+    fn of(&self, name: &str) -> Option<&str> {
+        let units = self.written.get(name)?;
+        (!units.is_empty()).then_some(units)
     }
 
     /// Returns a column in units for display.
@@ -227,7 +192,7 @@ impl ColumnUnits {
                 let finite = values.iter().filter(|value| value.is_finite());
                 let largest = finite.fold(0.0, |all: f64, value| all.max(value.abs()));
                 let typical = if units == "time" { self.end } else { largest };
-                let shown = self.code.shown(&units, UnitSystem::default(), typical);
+                let shown = self.code.shown(units, UnitSystem::default(), typical);
                 values.iter_mut().for_each(|value| *value *= shown.factor);
                 match &*shown.name {
                     "time" | "length" | "mass" | "1" => String::new(),
@@ -255,12 +220,6 @@ fn written_units(text: &str) -> BTreeMap<String, String> {
     pairs
         .map(|(name, units)| (name.to_string(), units.to_string()))
         .collect()
-}
-
-/// Returns the unit of an integral over a volume.
-fn times_volume(units: &str) -> Option<String> {
-    let volume = [("value", units), ("volume", "length**3")];
-    formula_units("value*volume", &volume)
 }
 
 /// Returns the name of a column as words, such as `Total energy`.

@@ -122,7 +122,8 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Returns the state of the run. The log is left out if its size is that of the key `log`.
+    /// Returns the state of the run. The log is left out if its size is that of the key `log`. Of the pictures of the view `view`, only
+    /// those after the number `known` are listed.
     fn status(&self, query: &Query) -> Value {
         let deck = self.deck();
         let log = Log::read(&self.directory.join("run.log"));
@@ -135,6 +136,7 @@ impl<'a> Site<'a> {
             Ok(numbers) => (numbers, None),
             Err(failure) => (vec![], Some(failure.why)),
         };
+        let number = |key: &str| value(query, key).and_then(|number| number.parse().ok());
         let name = self.directory.canonicalize();
         let name = name.as_ref().unwrap_or(&self.directory);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -148,7 +150,7 @@ impl<'a> Site<'a> {
             "snapshots_error": snapshots_error,
             "diagnostics": self.table_status(&deck),
             "log": { "size": log.size, "lines": (!is_known).then_some(log.lines), "error": log_error },
-            "views": views::list(&self.directory),
+            "views": views::list(&self.directory, value(query, "view"), number("known")),
             "colour_maps": COLOUR_MAPS,
             "now": now.map_or(0.0, |now| now.as_secs_f64()),
         })
@@ -233,15 +235,7 @@ impl<'a> Site<'a> {
             return Err(Failure::new(400, &why));
         }
         let deck = self.deck();
-        // without a snapshot, totals have no units
-        let opened = self.pictures.open(None).ok();
-        let snapshot = opened.as_ref().map(|opened| &*opened.snapshot);
-        let units = ColumnUnits::new(
-            &self.directory,
-            snapshot,
-            deck.units,
-            deck.end.unwrap_or(1.0),
-        );
+        let units = ColumnUnits::new(&self.directory, deck.units, deck.end.unwrap_or(1.0));
         let x = value(query, "x").unwrap_or("time");
         let (x, ys) = self.columns(&units, x, &ys)?;
         let options = TableOptions {

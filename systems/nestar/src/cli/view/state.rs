@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -66,18 +67,48 @@ impl Log {
 /// Returns `true` if a process on this machine holds the lock of the run. The lock itself is not touched: a run that starts must find
 /// it free.
 fn is_locked(directory: &Path) -> bool {
-    let Ok(lock) = directory.join(".lock").metadata() else {
+    let Ok(lock) = File::open(directory.join(".lock")) else {
+        return false;
+    };
+    let Ok(inode) = lock.metadata().map(|lock| lock.ino()) else {
         return false;
     };
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-    let inode = lock.ino().to_string();
+    has_lock(&locks, device(&lock).as_deref(), inode)
+}
+
+/// Returns `true` if the text of `/proc/locks` has an exclusive lock on a file: its number, and that of its device if it is known.
+fn has_lock(locks: &str, device: Option<&str>, inode: u64) -> bool {
+    let inode = inode.to_string();
+    let is_file = |word: &&str| {
+        let of_device = device.is_none_or(|device| word.starts_with(&format!("{device}:")));
+        word.matches(':').count() == 2 && word.rsplit(':').next() == Some(&inode) && of_device
+    };
     locks.lines().any(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let file = words.iter().find(|word| word.matches(':').count() == 2);
-        words.contains(&"FLOCK")
-            && words.contains(&"WRITE")
-            && file.and_then(|file| file.rsplit(':').next()) == Some(&inode)
+        words.contains(&"FLOCK") && words.contains(&"WRITE") && words.iter().any(is_file)
     })
+}
+
+/// Returns the device of an open file in the notation of `/proc/locks`. It is that of the mount: some file systems report another one for
+/// the file.
+fn device(file: &File) -> Option<String> {
+    let about = format!("/proc/self/fdinfo/{}", file.as_raw_fd());
+    let about = std::fs::read_to_string(about).ok()?;
+    let mount = about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    device_of_mount(&mounts, mount.trim())
+}
+
+/// Returns the device of a mount by the text of `/proc/self/mountinfo`, which has decimal numbers.
+fn device_of_mount(mounts: &str, mount: &str) -> Option<String> {
+    let numbers = mounts.lines().find_map(|line| {
+        let mut words = line.split(' ');
+        (words.next() == Some(mount)).then(|| words.nth(1)).flatten()
+    })?;
+    let (major, minor) = numbers.split_once(':')?;
+    let [major, minor]: [u32; 2] = [major.parse().ok()?, minor.parse().ok()?];
+    Some(format!("{major:02x}:{minor:02x}"))
 }
 
 /// Returns the process that holds a run on a file system without locks, unless it is known to be gone.
@@ -132,8 +163,22 @@ pub fn state(directory: &Path, log: &Log) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{Log, state};
+    use super::{Log, device_of_mount, has_lock, state};
     use std::fs::File;
+
+    #[test]
+    fn a_lock_belongs_to_a_file_of_a_device() {
+        let locks = "1: POSIX  ADVISORY  WRITE 9 08:01:7 0 EOF\n2: FLOCK  ADVISORY  WRITE 9 103:1f:42 0 EOF\n\
+                     3: -> FLOCK  ADVISORY  READ 9 08:01:5 0 EOF\n";
+        assert!(has_lock(locks, Some("103:1f"), 42) && has_lock(locks, None, 42));
+        for (device, inode) in [("103:2f", 42), ("08:01", 7), ("08:01", 5), ("103:1f", 4)] {
+            assert!(!has_lock(locks, Some(device), inode), "{device}:{inode}");
+        }
+        let mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 259:31 /a /mnt rw - xfs /dev/b rw\n";
+        assert_eq!(device_of_mount(mounts, "30").as_deref(), Some("103:1f"));
+        assert_eq!(device_of_mount(mounts, "22").as_deref(), Some("08:01"));
+        assert_eq!(device_of_mount(mounts, "2"), None);
+    }
 
     #[test]
     fn the_state_follows_lock_and_log() {

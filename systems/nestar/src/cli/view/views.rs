@@ -21,15 +21,29 @@ fn number(name: &str) -> Option<u32> {
     is_plain.then(|| number.parse().ok()).flatten()
 }
 
-/// Returns the views that have pictures, with the numbers of those.
-pub fn list(directory: &Path) -> Value {
+/// Returns the views that have pictures, with the count of those. The view `wanted`, or the first one, also has the numbers of its
+/// pictures, those after `known` if that is given.
+pub fn list(directory: &Path, wanted: Option<&str>, known: Option<u32>) -> Value {
     let views = directory.join("views");
-    let list = names(&views).into_iter().filter_map(|name| {
+    let with_numbers = |name: String| {
         let files = names(&views.join(&name));
         let numbers: Vec<u32> = files.iter().filter_map(|file| number(file)).collect();
-        (!numbers.is_empty()).then(|| json!({ "name": name, "numbers": numbers }))
+        (!numbers.is_empty()).then_some((name, numbers))
+    };
+    let all: Vec<(String, Vec<u32>)> = names(&views).into_iter().filter_map(with_numbers).collect();
+    let chosen = all.iter().position(|(name, _)| Some(&**name) == wanted);
+    // what is known of another view does not count
+    let known = known.filter(|_| chosen.is_some());
+    let place = chosen.unwrap_or(0);
+    let described = all.into_iter().enumerate().map(|(n, (name, mut numbers))| {
+        let count = numbers.len();
+        if n != place {
+            return json!({ "name": name, "count": count });
+        }
+        numbers.retain(|number| known.is_none_or(|known| *number > known));
+        json!({ "name": name, "count": count, "numbers": numbers })
     });
-    list.collect()
+    described.collect()
 }
 
 /// Reads a picture of a view.
@@ -57,7 +71,8 @@ mod tests {
     fn pictures_of_views_are_found_by_their_names_only() {
         let name = format!("nestar-view-views-{}", std::process::id());
         let run = std::env::temp_dir().join(name);
-        assert_eq!(list(&run), serde_json::json!([]));
+        let all = || list(&run, None, None);
+        assert_eq!(all(), serde_json::json!([]));
         std::fs::create_dir_all(run.join("views/movie")).expect("a directory");
         std::fs::create_dir_all(run.join("views/line.zarr")).expect("a directory");
         for file in [
@@ -67,10 +82,19 @@ mod tests {
         ] {
             std::fs::write(run.join(file), file).expect("a file");
         }
-        assert_eq!(
-            list(&run),
-            serde_json::json!([{ "name": "movie", "numbers": [4] }])
-        );
+        let movie = serde_json::json!({ "name": "movie", "count": 1, "numbers": [4] });
+        assert_eq!(all(), serde_json::json!([movie]));
+        std::fs::create_dir_all(run.join("views/a")).expect("a directory");
+        for file in ["views/a/000000.png", "views/movie/000011.png"] {
+            std::fs::write(run.join(file), file).expect("a file");
+        }
+        let first = serde_json::json!({ "name": "a", "count": 1, "numbers": [0] });
+        let counted = serde_json::json!({ "name": "a", "count": 1 });
+        let rest = serde_json::json!({ "name": "movie", "count": 2 });
+        let fresh = serde_json::json!({ "name": "movie", "count": 2, "numbers": [11] });
+        assert_eq!(all(), serde_json::json!([first, rest]));
+        assert_eq!(list(&run, Some("none"), Some(7)), serde_json::json!([first, rest]));
+        assert_eq!(list(&run, Some("movie"), Some(4)), serde_json::json!([counted, fresh]));
         let found = |view: &str, number: u32| picture(&run, view, number);
         assert!(found("movie", 4).is_ok_and(|bytes| bytes.starts_with(b"views/movie")));
         for (view, number) in [
