@@ -48,9 +48,9 @@ pub struct ParticlesConfig {
     #[key(default = 0.5, zero_or = 1e-6, max = 1.0)]
     pub acceleration: f64,
     /// Width of the coarse-fine boundary zone, in coarse cells on either side of the boundary; 0: no zone.
-    /// Particles in the zone move as those of the coarse level do, which reduces their self-force. With 3 the self-force of
-    /// particles beside the zone is smaller, but less of a level has its own resolution.
-    #[key(default = 2, min = 0, max = 3)]
+    /// Particles in the zone move as those of the coarse level do, which balances forces across the boundary. With 2 more
+    /// of a level has its own resolution, but up to 2% of a force remains unbalanced.
+    #[key(default = 3, min = 0, max = 3)]
     pub zone: u32,
     /// Cost of one particle step in units of one cell update, for load balancing.
     #[key(default = 2.0, min = 0.0, max = 1000.0)]
