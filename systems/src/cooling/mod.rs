@@ -195,8 +195,18 @@ fn one_floor(sim: &mut Engine) -> Result<(), DeckError> {
     }
     let own: CoolingConfig = deck.table("cooling")?;
     for (key, of_gas, own, floor) in [
-        ("floor_k", "temperature_k", own.floor_k, floors.temperature_k),
-        ("jeans_cells", "jeans_cells", own.jeans_cells, floors.jeans_cells),
+        (
+            "floor_k",
+            "temperature_k",
+            own.floor_k,
+            floors.temperature_k,
+        ),
+        (
+            "jeans_cells",
+            "jeans_cells",
+            own.jeans_cells,
+            floors.jeans_cells,
+        ),
     ] {
         if floor > 0.0 && own != floor {
             let why = format!(

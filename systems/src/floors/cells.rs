@@ -57,7 +57,12 @@ fn raise<R: Real>(before: FlooredGas<R>, least: R, number: usize) -> FlooredGas<
 
 /// Adds mass at constant velocity and temperature, then internal energy.
 #[device]
-fn floored<R: Real>(u: Conserved<R>, internal: R, temperature: R, p: &FloorValues<R>) -> FlooredGas<R> {
+fn floored<R: Real>(
+    u: Conserved<R>,
+    internal: R,
+    temperature: R,
+    p: &FloorValues<R>,
+) -> FlooredGas<R> {
     let mut gas = u;
     let mut heat = internal;
     let mut gains = [0.0; 8];
@@ -109,14 +114,7 @@ fn of_gas<R: Real>(f: FlooredGas<R>) -> Subcycle<Conserved<R>, [R; 0], [R; 8]> {
 )]
 fn of_both<R: Real>(f: FlooredGas<R>) -> Subcycle<[R; 6], [R; 0], [R; 8]> {
     let m = f.gas.momentum;
-    let state = [
-        f.gas.density,
-        m[0],
-        m[1],
-        m[2],
-        f.gas.energy,
-        f.internal,
-    ];
+    let state = [f.gas.density, m[0], m[1], m[2], f.gas.energy, f.internal];
     Subcycle::<[R; 6], [R; 0], [R; 8]> {
         state,
         carried: [0.0; 0],
@@ -193,6 +191,12 @@ pub(super) fn floor_scalar<R: Real>(u: [R; 2], density: R) -> Subcycle<[R; 2], [
         status: DONE,
         work: 1,
     }
+}
+
+/// Mass fraction of a scalar that the density floor has raised. The state is the density before and the scalar.
+#[device]
+pub(super) fn floored_fraction<R: Real>(u: [R; 2], least: R) -> R {
+    u[1] / u[0].max(least)
 }
 
 /// Density above its floor.

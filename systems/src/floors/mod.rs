@@ -15,7 +15,7 @@ use crate::subcycling::StateSelection;
 use bevy_ecs::prelude::*;
 use cells::{
     FloorValues, GAINS, floor_both, floor_both_by, floor_gas, floor_gas_by, floor_scalar,
-    floored_density,
+    floored_density, floored_fraction,
 };
 use nestar_deck::Formula;
 use nestar_engine::comm::DiagnosticColumns;
@@ -138,14 +138,20 @@ fn temperature(
         }
         return Ok(None);
     };
-    let raised = NamedQuantity {
-        function: QuantityFn::of::<floored_density>(),
-        components: vec![0],
+    // scalars are raised before the density
+    let raised = |function, components| NamedQuantity {
+        function,
+        components,
         parameters: vec![config.density],
     };
-    let mut names = crate::fields::quantities::vocabulary(model);
-    names.retain(|(name, _)| name.starts_with("fraction_"));
-    names.push(("density".into(), raised));
+    let fraction = |(n, name): (usize, &String)| {
+        let components = vec![0, model.first_scalar() + n];
+        let function = QuantityFn::of::<floored_fraction>();
+        (format!("fraction_{name}"), raised(function, components))
+    };
+    let mut names: Vec<_> = model.scalars.iter().enumerate().map(fraction).collect();
+    let density = raised(QuantityFn::of::<floored_density>(), vec![0]);
+    names.push(("density".into(), density));
     let text = format!("({text})/density");
     let given = [("temperature_k".to_string(), config.temperature_k)];
     let compile = |names: &[(String, NamedQuantity)]| {
@@ -174,7 +180,10 @@ fn scalars(sim: &mut Engine, density: f64, model: &GasModel) -> Result<ScalarFlo
             components,
             ..sim.selection()
         }
-        .prepare::<Gas>(floor_scalar::ITEM.name, Pool::prepare_subcycle::<floor_scalar>);
+        .prepare::<Gas>(
+            floor_scalar::ITEM.name,
+            Pool::prepare_subcycle::<floor_scalar>,
+        );
         scalars.push((components, budget));
     }
     Ok(ScalarFloors {
@@ -231,7 +240,13 @@ fn register<M: CellSubcycle<Parameters = FloorValues<f64>>>(
         let sources = IntoSystem::into_system(act.clone()).with_name("floors after sources");
         sim.system_in(Advance::Sources, sources);
     }
-    let corrected = IntoSystem::into_system(act).with_name("floors of corrected gas");
+    let act_corrected = move |rows: LevelRows, gas: Write<Gas>, budgets: ResMut<Budgets>| {
+        // the initial hierarchy is synchronised, too
+        if rows.view().clock.dt > 0.0 {
+            act(rows, gas, budgets);
+        }
+    };
+    let corrected = IntoSystem::into_system(act_corrected).with_name("floors of corrected gas");
     sim.system_in(Synchronise::Correct, corrected);
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     let doc = "Lowest density, temperature, pressure and Jeans pressure of the gas.";

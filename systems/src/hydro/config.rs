@@ -285,7 +285,10 @@ impl HydroConfig {
         });
         let has_theta = [Limiter::Minmod, Limiter::Hybrid].contains(&method.limiter);
         let no_theta = (!has_theta).then(|| {
-            format!("hydro.limiter = {:?} has no parameter", method.limiter.word())
+            format!(
+                "hydro.limiter = {:?} has no parameter",
+                method.limiter.word()
+            )
         });
         let reasons = [
             ("hydro.limiter", no_slopes.clone()),

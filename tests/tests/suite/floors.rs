@@ -15,7 +15,7 @@ const ALL: [&str; 6] = [
     HALF,
     "floors.density=0.85",
     "floors.temperature=0.1",
-    "floors.pressure=0.09",
+    "floors.pressure=0.105",
     "gravity.constant=1e-30",
     "floors.jeans_cells=2.256893e16",
 ];
@@ -61,22 +61,24 @@ fn totals_less_the_gains_of_all_floors_are_constant() {
             format!("hydro.dual_energy={dual}"),
             format!("run.precision={precision}"),
         ];
-        let mut run = Stepper::new(BLAST, &[&ALL[..], &[&own[0], &own[1]]].concat());
+        // new patches are interpolated and may be below a floor until their first step
+        let fixed = "mesh.regrid_interval=1000";
+        let mut run = Stepper::new(BLAST, &[&ALL[..], &[fixed, &own[0], &own[1]]].concat());
         let gains = gains_of(&mut run, 3, tolerance);
         assert!(run.state().counts()[2] > 0, "three levels");
         for (gain, name) in gains.iter().zip(GAINS) {
             let signed = name.contains("momentum");
             assert!(*gain > 0.0 || signed && *gain != 0.0, "{name}: {gain:e}");
         }
-        let round = 1.0 - 4.0 * if precision == "single" { 1e-7 } else { 1e-16 };
+        let exact = 1.0 - if precision == "single" { 1e-5 } else { 1e-12 };
         run.state().each_leaf_cell(|level, x, _, u| {
             let kinetic = 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
             let heat = if dual { u[5] } else { u[4] - kinetic };
-            let (pressure, round) = (heat / 1.5, 1.0 - 20.0 * (1.0 - round));
-            assert!(u[0] >= 0.85 * round, "{level} {x:?}: {u:?}");
+            let pressure = heat / 1.5;
+            assert!(u[0] >= 0.85 * exact, "{level} {x:?}: {u:?}");
             let jeans = 0.095 * u[0] * u[0] * (1.0 - 1e-4);
-            let least = (0.1 * u[0]).max(0.09).max(jeans);
-            assert!(pressure >= least * round, "{level} {x:?}: {pressure} {u:?}");
+            let least = (0.1 * u[0]).max(0.105).max(jeans);
+            assert!(pressure >= least * exact, "{level} {x:?}: {pressure} {u:?}");
         });
     }
 }

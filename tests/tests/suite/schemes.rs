@@ -217,14 +217,25 @@ fn limiters_without_effect_are_told() {
             of_theta,
             of_limiter,
         ),
-        (&["hydro.limiter=minmod", "hydro.minmod_theta=1.2"], "", "no effect"),
         (
-            &["hydro.reconstruction=ppm", "hydro.scheme=vl", "hydro.limiter=van-leer"],
+            &["hydro.limiter=minmod", "hydro.minmod_theta=1.2"],
+            "",
+            "no effect",
+        ),
+        (
+            &[
+                "hydro.reconstruction=ppm",
+                "hydro.scheme=vl",
+                "hydro.limiter=van-leer",
+            ],
             "",
             "no effect",
         ),
     ] {
         let found = remarks(settings);
-        assert!(found.contains(told) && !found.contains(silent), "{settings:?}: {found}");
+        assert!(
+            found.contains(told) && !found.contains(silent),
+            "{settings:?}: {found}"
+        );
     }
 }

@@ -176,16 +176,18 @@ fn raised(more: &str) -> String {
 #[test]
 fn floors_of_the_gas_have_its_temperature() {
     let scratch = Scratch::new();
-    let table = write_table(&scratch.path().join("table.zarr"), 1.5);
+    let table = write_table(&scratch.path().join("table.zarr"), 1.0);
     let species = raised("[chemistry]\nspecies = 6\n");
-    let constant = raised("[hydro]\nmean_molecular_weight = 0.8\n").replace("[hydro]\ngamma = \"5/3\"\n", "");
+    let constant =
+        raised("[hydro]\nmean_molecular_weight = 0.8\n").replace("[hydro]\ngamma = \"5/3\"\n", "");
     let tabulated = raised("");
     for (text, table) in [
         (&tabulated, Some(&*table)),
         (&species, None),
         (&constant, None),
     ] {
-        let settings: Vec<&str> = ["run.precision=double"].into_iter().chain(table).collect();
+        let short = ["run.precision=double", "time.max_step=5e-7"];
+        let settings: Vec<&str> = short.into_iter().chain(table).collect();
         let mut run = Stepper::new(text, &settings);
         run.steps(1);
         let [least, gain, mass] = run.columns([
@@ -194,10 +196,13 @@ fn floors_of_the_gas_have_its_temperature() {
             "floors_density_mass",
         ]);
         let error = least / 1.4e4 - 1.0;
-        assert!(error.abs() < 1e-9, "{text}: {error:e}");
-        assert!(gain > 0.0 && (mass / 0.0625 - 1.0).abs() < 1e-9, "{gain} {mass}");
+        assert!(error.abs() < 1e-6, "{text}: {error:e}");
+        assert!(
+            gain > 0.0 && (mass / 0.0625 - 1.0).abs() < 1e-9,
+            "{gain} {mass}"
+        );
         let both = [&settings[..], &["hydro.dual_energy=true"]].concat();
-        same_bits(&App::default(), text, &both, 1).unwrap_or_else(|e| panic!("{e}"));
+        same_bits(&App::default(), text, &both, 2).unwrap_or_else(|e| panic!("{e}"));
     }
     for (text, key) in [
         (&tabulated, "cooling.floor_k"),
@@ -205,10 +210,17 @@ fn floors_of_the_gas_have_its_temperature() {
     ] {
         let own = format!("{key}=50");
         let settings = [&*own, &*table];
-        let settings = if key.starts_with("cooling") { &settings[..] } else { &settings[..1] };
+        let settings = if key.starts_with("cooling") {
+            &settings[..]
+        } else {
+            &settings[..1]
+        };
         let sim = App::default().simulation(nestar_tests::decks::deck(text, settings));
         let why = sim.map(|_| ()).expect_err("refused").to_string();
-        assert!(why.contains(key) && why.contains("floors.temperature_k"), "{why}");
+        assert!(
+            why.contains(key) && why.contains("floors.temperature_k"),
+            "{why}"
+        );
     }
 }
 

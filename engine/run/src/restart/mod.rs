@@ -76,7 +76,9 @@ pub fn start(sim: &mut Engine) -> Result<Option<Restored>, Error> {
 /// It is a view of a run, or another directory; the message says what to name.
 fn require_start(path: &Path) -> Result<(), Error> {
     let is_zarr = path.join("zarr.json").exists();
-    let in_views = path.parent().is_some_and(|parent| parent.ends_with("views"));
+    let in_views = path
+        .parent()
+        .is_some_and(|parent| parent.ends_with("views"));
     let what = if path.join("entries.csv").exists() {
         "is a view of a run, whose entries have only chosen fields"
     } else if is_zarr && in_views {

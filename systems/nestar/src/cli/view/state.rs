@@ -95,7 +95,9 @@ fn has_lock(locks: &str, device: Option<&str>, inode: u64) -> bool {
 fn device(file: &File) -> Option<String> {
     let about = format!("/proc/self/fdinfo/{}", file.as_raw_fd());
     let about = std::fs::read_to_string(about).ok()?;
-    let mount = about.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    let mount = about
+        .lines()
+        .find_map(|line| line.strip_prefix("mnt_id:"))?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     device_of_mount(&mounts, mount.trim())
 }
@@ -104,7 +106,9 @@ fn device(file: &File) -> Option<String> {
 fn device_of_mount(mounts: &str, mount: &str) -> Option<String> {
     let numbers = mounts.lines().find_map(|line| {
         let mut words = line.split(' ');
-        (words.next() == Some(mount)).then(|| words.nth(1)).flatten()
+        (words.next() == Some(mount))
+            .then(|| words.nth(1))
+            .flatten()
     })?;
     let (major, minor) = numbers.split_once(':')?;
     let [major, minor]: [u32; 2] = [major.parse().ok()?, minor.parse().ok()?];
@@ -174,7 +178,8 @@ mod tests {
         for (device, inode) in [("103:2f", 42), ("08:01", 7), ("08:01", 5), ("103:1f", 4)] {
             assert!(!has_lock(locks, Some(device), inode), "{device}:{inode}");
         }
-        let mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 259:31 /a /mnt rw - xfs /dev/b rw\n";
+        let mounts =
+            "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 259:31 /a /mnt rw - xfs /dev/b rw\n";
         assert_eq!(device_of_mount(mounts, "30").as_deref(), Some("103:1f"));
         assert_eq!(device_of_mount(mounts, "22").as_deref(), Some("08:01"));
         assert_eq!(device_of_mount(mounts, "2"), None);

@@ -93,8 +93,14 @@ mod tests {
         let rest = serde_json::json!({ "name": "movie", "count": 2 });
         let fresh = serde_json::json!({ "name": "movie", "count": 2, "numbers": [11] });
         assert_eq!(all(), serde_json::json!([first, rest]));
-        assert_eq!(list(&run, Some("none"), Some(7)), serde_json::json!([first, rest]));
-        assert_eq!(list(&run, Some("movie"), Some(4)), serde_json::json!([counted, fresh]));
+        assert_eq!(
+            list(&run, Some("none"), Some(7)),
+            serde_json::json!([first, rest])
+        );
+        assert_eq!(
+            list(&run, Some("movie"), Some(4)),
+            serde_json::json!([counted, fresh])
+        );
         let found = |view: &str, number: u32| picture(&run, view, number);
         assert!(found("movie", 4).is_ok_and(|bytes| bytes.starts_with(b"views/movie")));
         for (view, number) in [
