@@ -241,6 +241,7 @@ mod tests {
                 "pictures",
                 "scenario",
                 "chemistry",
+                "floors",
                 "diagnostics",
             ]
         );
