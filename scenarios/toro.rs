@@ -1,4 +1,4 @@
-//! Toro's five shock tubes (Toro 2009, table 6.2).
+//! Toro's seven shock tubes (Toro 2009, table 6.2 and section 10.8).
 
 use crate::exact::{RiemannProblem, TORO};
 use crate::sod::Sod;
@@ -7,12 +7,13 @@ use crate::{Parameters, Setting};
 use nestar_deck::{DeckError, deck};
 use nestar_systems::hydro::InitialState;
 
-/// One of Toro's five shock tubes, which test the robustness of a scheme. They need gamma = 1.4 and a tube of length 1.
+/// One of Toro's seven shock tubes, which test the robustness of a scheme. They need gamma = 1.4 and a tube of length 1.
 #[deck]
 pub struct Toro {
     /// Number of the test, with the end time: 1 Sod with a sonic rarefaction (0.2), 2 near vacuum (0.15), 3 strong shock
-    /// (0.012), 4 collision of shocks (0.035), 5 strong shock with a contact at rest (0.012).
-    #[key(default = 1, min = 1, max = 5)]
+    /// (0.012), 4 collision of shocks (0.035), 5 strong shock with a contact at rest (0.012), 6 contact at
+    /// rest (2), 7 contact in slow motion (2).
+    #[key(default = 1, min = 1, max = 7)]
     pub test: u32,
     /// Axis of the tube.
     #[key(default = Direction::X)]

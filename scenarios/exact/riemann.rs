@@ -40,8 +40,8 @@ const fn tube(left: [f64; 3], right: [f64; 3], position: f64, end: f64) -> Tube 
     }
 }
 
-/// Toro's five tests (2009, table 6.2).
-pub const TORO: [Tube; 5] = [
+/// Toro's tests (2009, table 6.2; 6 and 7: section 10.8, contacts at rest and in slow motion).
+pub const TORO: [Tube; 7] = [
     tube([1.0, 0.75, 1.0], [0.125, 0.0, 0.1], 0.3, 0.2),
     tube([1.0, -2.0, 0.4], [1.0, 2.0, 0.4], 0.5, 0.15),
     tube([1.0, 0.0, 1000.0], [1.0, 0.0, 0.01], 0.5, 0.012),
@@ -52,6 +52,8 @@ pub const TORO: [Tube; 5] = [
         0.035,
     ),
     tube([1.0, -19.59745, 1000.0], [1.0, -19.59745, 0.01], 0.8, 0.012),
+    tube([1.4, 0.0, 1.0], [1.0, 0.0, 1.0], 0.5, 2.0),
+    tube([1.4, 0.1, 1.0], [1.0, 0.1, 1.0], 0.5, 2.0),
 ];
 
 impl RiemannProblem {

@@ -154,6 +154,8 @@ pub struct FluidMethod {
     pub riemann: RiemannSolver,
     /// Cure of the shock instability.
     pub shock_cure: ShockCure,
+    /// Flattens the states in strong shocks; `None`: where parabolas preserve extrema.
+    pub flattening: Option<bool>,
     /// Parameter of [`Limiter::Minmod`] and [`Limiter::Hybrid`], from 1 (most diffusive) to 2.
     pub minmod_theta: f64,
     /// Dual energy: carries the internal energy as a component after the total one; not with [`Scheme::VanLeer`].
@@ -171,6 +173,7 @@ impl Default for FluidMethod {
             limiter: Limiter::MonotonizedCentral,
             riemann: RiemannSolver::Hllc,
             shock_cure: ShockCure::None,
+            flattening: None,
             minmod_theta: 1.5,
             dual: None,
         }
@@ -221,7 +224,14 @@ impl FluidMethod {
         )
     }
 
-    /// Returns `true` if the parabolas preserve extrema and are flattened in strong shocks.
+    /// Returns `true` if distances from averages to edges shrink in strong shocks.
+    #[must_use]
+    pub fn flattens(&self) -> bool {
+        let has_edges = self.reconstruction != Reconstruction::Constant;
+        has_edges && self.flattening.unwrap_or(self.preserves_extrema())
+    }
+
+    /// Returns `true` if the parabolas preserve extrema.
     #[must_use]
     pub fn preserves_extrema(&self) -> bool {
         self.reconstruction == Reconstruction::Ppm && !self.limits_slopes()
@@ -239,13 +249,13 @@ impl FluidMethod {
         self.limits_slopes() && self.variables == Variables::Characteristic
     }
 
-    /// Returns the number of ghost layers that a step needs: one for the slopes (two with `ppm` and `weno-z`), one for the edges outside the patch, and
-    /// one more for the predictor of the van Leer scheme.
+    /// Returns the number of ghost layers that a step needs: one for the slopes (two with `ppm`, `weno-z` and flattening), one for the edges
+    /// outside the patch, and one more for the predictor of the van Leer scheme.
     #[must_use]
     pub fn ghosts(&self) -> usize {
-        let reconstruction = match self.reconstruction {
-            Reconstruction::Plm | Reconstruction::Constant => 2,
-            Reconstruction::Ppm | Reconstruction::WenoZ => 3,
+        let reconstruction = match self.is_parabolic() || self.flattens() {
+            true => 3,
+            false => 2,
         };
         reconstruction + usize::from(self.scheme == Scheme::VanLeer)
     }

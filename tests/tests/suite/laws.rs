@@ -127,6 +127,54 @@ fn the_shock_tube_of_isothermal_gas_has_its_exact_solution() {
     assert!(velocity < 1.8e-3, "{velocity:e}");
 }
 
+/// Returns the depth of the exact solution of the broken dam at `x / t`, with depths 1 and 0.1 at rest and gravitational acceleration 1
+/// (Stoker 1957).
+fn stoker(speed: f64) -> f64 {
+    let (left, right) = (1.0_f64, 0.1_f64);
+    let fan = |depth: f64| 2.0 * (left.sqrt() - depth.sqrt());
+    let jump = |depth: f64| (depth - right) * (0.5 * (1.0 / depth + 1.0 / right)).sqrt();
+    let (mut low, mut high) = (right, left);
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        match fan(middle) > jump(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    let velocity = fan(low);
+    if speed < -left.sqrt() {
+        left
+    } else if speed < velocity - low.sqrt() {
+        (2.0 * left.sqrt() - speed).powi(2) / 9.0
+    } else if speed < velocity * low / (low - right) {
+        low
+    } else {
+        right
+    }
+}
+
+/// Shallow water is polytropic gas: the shipped deck of a broken dam against the exact solution.
+#[test]
+fn a_broken_dam_has_its_exact_solution() {
+    let text = include_str!("../../../scenarios/dam-break.toml");
+    let [coarse, fine] = [256, 512].map(|cells| {
+        let cells = format!("domain.cells=[{cells},8,8]");
+        let mut stepper = Stepper::new(text, &[&cells]);
+        let state = stepper.finish().state();
+        let t = stepper.time();
+        let exact = |a: f64, b: f64| {
+            let at = |n: usize| stoker((a + (n as f64 + 0.5) / 64.0 * (b - a)) / t);
+            (0..64).map(at).sum::<f64>() / 64.0
+        };
+        l1(&state, |u| u[0], exact)
+    });
+    println!("broken dam, 256 and 512 cells: L1 of the depth {coarse:e}, {fine:e}");
+    assert!(
+        coarse < 1.2e-3 && fine < 0.55 * coarse,
+        "{coarse:e}, {fine:e}"
+    );
+}
+
 /// A dense ball that expands, at the centre of a cube around the origin.
 const BALL: &str = r#"
 scenario = "formula"

@@ -82,7 +82,7 @@ impl FluidProgram {
         format!(
             "namespace fluid {{\n\
              constexpr int GAS = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
-             constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
+             constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
@@ -100,6 +100,7 @@ impl FluidProgram {
             m.has_stages(),
             m.is_parabolic(),
             m.preserves_extrema(),
+            m.flattens(),
             m.reconstruction == Reconstruction::WenoZ,
             m.reconstruction == Reconstruction::Constant,
             m.limits_waves(),

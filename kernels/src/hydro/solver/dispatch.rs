@@ -164,18 +164,23 @@ macro_rules! instruction_set {
             }
 
             fn edges_of<V: Simd, L: Law<N>, const N: usize>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
+                if method.is_parabolic() {
+                    return edges_from::<V, L, N, true>(method);
+                }
+                edges_from::<V, L, N, false>(method)
+            }
+
+            fn edges_from<V: Simd, L: Law<N>, const N: usize, const PARABOLIC: bool>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
                 let hancock = method.scheme == Scheme::MusclHancock;
-                match (method.is_parabolic(), hancock, method.dual.is_some()) {
-                    (false, true, false) => edges::<V, L, N, false, true, false, false>,
-                    (true, true, false) => edges::<V, L, N, true, true, true, false>,
-                    (false, true, true) => edges::<V, L, N, false, true, false, true>,
-                    (true, true, true) => edges::<V, L, N, true, true, true, true>,
-                    (false, false, false) => edges::<V, L, N, false, false, false, false>,
-                    (false, false, true) => edges::<V, L, N, false, false, false, true>,
-                    (true, false, false) if method.preserves_extrema() => edges::<V, L, N, true, false, true, false>,
-                    (true, false, true) if method.preserves_extrema() => edges::<V, L, N, true, false, true, true>,
-                    (true, false, false) => edges::<V, L, N, true, false, false, false>,
-                    (true, false, true) => edges::<V, L, N, true, false, false, true>,
+                match (hancock, method.flattens(), method.dual.is_some()) {
+                    (false, false, false) => edges::<V, L, N, PARABOLIC, false, false, false>,
+                    (false, false, true) => edges::<V, L, N, PARABOLIC, false, false, true>,
+                    (false, true, false) => edges::<V, L, N, PARABOLIC, false, true, false>,
+                    (false, true, true) => edges::<V, L, N, PARABOLIC, false, true, true>,
+                    (true, false, false) => edges::<V, L, N, PARABOLIC, true, false, false>,
+                    (true, false, true) => edges::<V, L, N, PARABOLIC, true, false, true>,
+                    (true, true, false) => edges::<V, L, N, PARABOLIC, true, true, false>,
+                    (true, true, true) => edges::<V, L, N, PARABOLIC, true, true, true>,
                 }
             }
 

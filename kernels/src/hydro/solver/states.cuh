@@ -1,7 +1,7 @@
 // Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
 // Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
-// large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, FLATTEN, WENO, half_slope(),
+// large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, EXTREMA, FLATTEN, WENO, half_slope(),
 // KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
 // characteristic variables; CURE, true if shocks are detected; and DUAL, true if the internal energy is component 5, with thresholds().
 
@@ -258,7 +258,7 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
     rs::tup<REAL, REAL> edges;
     if constexpr (SCALAR) edges = hydro::ppm::bounded_parabola<REAL>(five<D>(w, at));
     else if constexpr (WENO) edges = hydro::weno::weno_z<REAL>(five<D>(w, at));
-    else if constexpr (FLATTEN) edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
+    else if constexpr (EXTREMA) edges = hydro::ppm::parabola<REAL>(five<D>(w, at));
     else
       edges = hydro::ppm::limited_parabola<REAL>(five<D>(w, at),
                                                  Three{{half_slope_at<D>(w, at - s), half_slope_at<D>(w, at), half_slope_at<D>(w, at + s)}});
@@ -266,7 +266,7 @@ template<int D, bool SCALAR> RS_FN void distances(const REAL* w, int at, REAL le
     upper = left * edges._1;
   } else {
     lower = upper = half_slope_at<D>(w, at);
-    if constexpr (DUAL) lower = upper = left * lower;
+    if constexpr (FLATTEN || DUAL) lower = upper = left * lower;
   }
 }
 
@@ -300,7 +300,7 @@ template<int D> RS_FN void distances_of_gas(const REAL* block, int at, State& lo
     }
   } else if constexpr (WAVES) {
     lower = half_slopes_of_waves<D>(block, at);
-    if constexpr (DUAL) RS_UNROLL for (int v = 0; v < GAS; ++v) lower.d[v] = left * lower.d[v];
+    if constexpr (FLATTEN || DUAL) RS_UNROLL for (int v = 0; v < GAS; ++v) lower.d[v] = left * lower.d[v];
     upper = lower;
   } else {
     RS_UNROLL for (int v = 0; v < GAS; ++v) distances<D, false>(block + v * BLOCK, at, left, lower.d[v], upper.d[v]);

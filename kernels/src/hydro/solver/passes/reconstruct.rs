@@ -348,7 +348,8 @@ pub unsafe fn edges<
             if HALF_STEP {
                 let mut half = [w; 3];
                 for d in 0..3 {
-                    let (lower, upper) = distances::<V, N, PARABOLIC, DUAL>(a, d, o, left[d], 0);
+                    let (lower, upper) =
+                        distances::<V, N, PARABOLIC, FLATTEN, DUAL>(a, d, o, left[d], 0);
                     half[d] = lower;
                     if PARABOLIC {
                         for v in 0..N {
@@ -361,7 +362,8 @@ pub unsafe fn edges<
             for d in 0..3 {
                 // the velocity along the axis first
                 let turn = if PARABOLIC && HALF_STEP { d } else { 0 };
-                let (lower, upper) = distances::<V, N, PARABOLIC, DUAL>(a, d, o, left[d], turn);
+                let (lower, upper) =
+                    distances::<V, N, PARABOLIC, FLATTEN, DUAL>(a, d, o, left[d], turn);
                 let (low, high) = if PARABOLIC && HALF_STEP {
                     let (w, h) = (rotated(&w, d), rotated(&h, d));
                     L::traced_edges(&w, &h, [&lower, &upper], rates[d], &law)
@@ -374,7 +376,7 @@ pub unsafe fn edges<
             }
             for c in N + usize::from(DUAL)..a.components {
                 let velocity = [w[1], w[2], w[3]];
-                scalar_edges::<V, PARABOLIC, DUAL>(a, o, c, &velocity, &rates, &left);
+                scalar_edges::<V, PARABOLIC, FLATTEN, DUAL>(a, o, c, &velocity, &rates, &left);
             }
         }
         o += V::N;
@@ -441,7 +443,13 @@ unsafe fn flattening_factors<
 
 /// Returns the distances to both edges of the cells at `o` along axis `d`, with velocities rotated by `turn` places.
 #[inline(always)]
-unsafe fn distances<V: Simd, const N: usize, const PARABOLIC: bool, const DUAL: bool>(
+unsafe fn distances<
+    V: Simd,
+    const N: usize,
+    const PARABOLIC: bool,
+    const FLATTEN: bool,
+    const DUAL: bool,
+>(
     a: &EdgePass<V::E>,
     d: usize,
     o: usize,
@@ -455,7 +463,7 @@ unsafe fn distances<V: Simd, const N: usize, const PARABOLIC: bool, const DUAL: 
         if PARABOLIC {
             upper = rotated(&load_state::<V, N>(a.upper[d].add(o), a.stride), turn);
         }
-        if PARABOLIC || DUAL {
+        if PARABOLIC || FLATTEN || DUAL {
             for v in 0..N {
                 (lower[v], upper[v]) = (left * lower[v], left * upper[v]);
             }
@@ -466,7 +474,7 @@ unsafe fn distances<V: Simd, const N: usize, const PARABOLIC: bool, const DUAL: 
 
 /// Computes the edge mass fractions of component `c` in the cells at `o`.
 #[inline(always)]
-unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
+unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const FLATTEN: bool, const DUAL: bool>(
     a: &EdgePass<V::E>,
     o: usize,
     c: usize,
@@ -481,7 +489,7 @@ unsafe fn scalar_edges<V: Simd, const PARABOLIC: bool, const DUAL: bool>(
         let (mut lower, mut upper, mut half) = ([x; 3], [x; 3], [x; 3]);
         for d in 0..3 {
             lower[d] = V::load(a.lower[d].add(p));
-            if DUAL && !PARABOLIC {
+            if (FLATTEN || DUAL) && !PARABOLIC {
                 lower[d] = left[d] * lower[d];
             }
             (upper[d], half[d]) = (lower[d], lower[d]);
