@@ -4,6 +4,7 @@ use nestar::engine::Engine;
 use nestar::engine::data::Stores;
 use nestar::engine::mesh::{Clock, Domain, Levels, Topology};
 use nestar::snapshot::Values;
+use nestar::systems::fields::GasModel;
 use std::collections::BTreeMap;
 
 /// Cells of a patch.
@@ -29,7 +30,7 @@ pub struct State {
     pub levels: Vec<BTreeMap<[i32; 3], Patch>>,
     /// Components of a cell.
     pub components: usize,
-    /// `true` if the fifth component is the energy of the gas.
+    /// `true` if component 4 is the energy.
     pub has_energy: bool,
 }
 
@@ -63,15 +64,8 @@ impl State {
                 .values()
                 .next()
                 .map_or(0, |p| p.values.len() / CELLS),
-            has_energy: sim
-                .world
-                .resource::<Stores>()
-                .list()
-                .first()
-                .is_some_and(|gas| {
-                    let fifth = gas.of(&sim.world).spec().components.get(4);
-                    fifth.is_some_and(|component| component.name == "energy")
-                }),
+            has_energy: (sim.world.get_resource::<GasModel>())
+                .is_none_or(|gas| gas.equation.has_energy()),
             levels: list,
         }
     }
@@ -140,7 +134,7 @@ impl State {
         }
     }
 
-    /// Checks that all cells have finite values and a positive density, and a positive pressure if there is an energy.
+    /// Checks that all cells have positive density and, with an energy, pressure, and finite values.
     ///
     /// # Errors
     /// Level, position and state of the first unphysical cell.

@@ -438,8 +438,6 @@ fn gas_without_energy_has_the_bits_of_the_cpu_on_the_device() {
             variables,
             riemann: RiemannSolver::of_word(riemann).expect("a solver"),
             shock_cure: ShockCure::Hlle,
-            // some of the cases flatten
-            flattening: None,
             ..FluidMethod::default()
         };
         let case = Case {
