@@ -43,7 +43,10 @@ fn gains_of(run: &mut Stepper, dye: usize, steps: usize, tolerance: f64) -> [f64
     let scale = magnitudes(&run.state());
     let energy = gains[4] + gains[5] + gains[6] + gains[7];
     let added = [gains[0], gains[1], gains[2], gains[3], energy, gains[8]];
-    for (c, gain) in [0, 1, 2, 3, 4, dye].into_iter().zip(added) {
+    // the dual-energy formalism does not conserve the total energy
+    let has_energy = |(c, _): &(usize, f64)| *c != 4 || dye == 5;
+    let all = [0, 1, 2, 3, 4, dye].into_iter().zip(added);
+    for (c, gain) in all.filter(has_energy) {
         let error = (after[c] - gain - before[c]) / scale[c];
         assert!(error.abs() < tolerance, "component {c}: {error:e}");
     }
