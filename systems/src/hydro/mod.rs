@@ -12,6 +12,7 @@ pub mod initial;
 mod primitive;
 pub mod replay;
 pub mod solver;
+mod stages;
 pub mod systems;
 
 use crate::fields::quantities::{WITH_UNITS, derived_fields, vocabulary};

@@ -2,16 +2,17 @@
 
 use super::HydroConfig;
 use super::device::GasDevice;
+use super::stages::LevelStage;
 use crate::fields::{Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
-use nestar_engine::data::{Element, Precision, StageShare};
+use nestar_engine::data::{Element, Precision};
 use nestar_engine::device::parallel::{PerThread, SharedCells};
 use nestar_engine::mesh::{LevelClock, parallel};
 use nestar_engine::step::FieldView;
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
-    PatchStep, Scheme,
+    PatchStep,
 };
 use nestar_kernels::mesh::fluxes::{FACE, with_share};
 use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
@@ -154,49 +155,6 @@ pub(super) struct LevelStep<'a, R: GasReal> {
     pub stage: LevelStage,
     /// Output of the step or stage.
     pub out: Rows<'a, R>,
-}
-
-/// A stage of a step of a level.
-#[derive(Clone, Copy)]
-pub(super) struct LevelStage {
-    /// Weight of the new state.
-    pub weight: f64,
-    /// Number and share in the fluxes.
-    pub share: StageShare,
-}
-
-impl LevelStage {
-    /// Returns the stages of a step of `scheme`, with the times of the states that they read as fractions of the step.
-    pub fn of(scheme: Scheme) -> impl Iterator<Item = (f64, Self)> {
-        let stages = scheme.stages();
-        stages.iter().enumerate().map(|(n, stage)| {
-            let share = StageShare {
-                stage: n,
-                stages: stages.len(),
-                share: stage.share,
-            };
-            let weight = stage.weight;
-            (stage.time, Self { weight, share })
-        })
-    }
-
-    /// Returns `true` if the step has several stages.
-    pub fn is_one_of_several(&self) -> bool {
-        self.share.stages > 1
-    }
-
-    /// Returns `true` if it is the first stage of the step.
-    pub fn is_first(&self) -> bool {
-        self.share.stage == 0
-    }
-
-    /// Returns output and earlier mass fluxes among the present and the scratch bank.
-    pub fn in_order<T>(&self, [present, scratch]: [T; 2]) -> [T; 2] {
-        match self.share.is_tentative() {
-            true => [present, scratch],
-            false => [scratch, present],
-        }
-    }
 }
 
 impl<'a, R: GasReal> LevelStep<'a, R> {

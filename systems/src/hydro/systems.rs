@@ -2,7 +2,8 @@
 
 use super::capture::{self, LevelInput, StepFailure, StepResult};
 use super::fallback;
-use super::solver::{GasReal, GasSolver, HydroSolver, LevelStage, LevelStep};
+use super::solver::{GasReal, GasSolver, HydroSolver, LevelStep};
+use super::stages::LevelStage;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -219,7 +220,7 @@ fn advance_level<R: GasReal>(
     let mut corrected = 0;
     for (time, stage) in LevelStage::of(solver.patch.scheme()) {
         gas.begin_stage(stage.share.stage, time);
-        corrected += advance_stage(&input, gas, mass, (solver, stage), ranks)?;
+        corrected += advance_stage(&input, gas, mass, solver, stage, ranks)?;
     }
     gas.commit()?;
     let gas = gas.own();
@@ -235,7 +236,8 @@ fn advance_stage<R: GasReal>(
     input: &LevelInput,
     gas: &mut Write<Gas>,
     mass: Option<&FieldView<MassFlux>>,
-    (solver, stage): (&mut GasSolver<R>, LevelStage),
+    solver: &mut GasSolver<R>,
+    stage: LevelStage,
     ranks: &mut Comm,
 ) -> StepResult<u64> {
     let LevelInput {

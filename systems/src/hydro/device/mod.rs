@@ -4,7 +4,7 @@ mod fallback;
 
 use super::HydroConfig;
 use super::capture::{self, LevelInput, StepResult};
-use super::solver::LevelStage;
+use super::stages::LevelStage;
 use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
@@ -217,7 +217,7 @@ impl GasDevice {
         let (mut corrected, mut rate) = (0, None);
         for (time, stage) in LevelStage::of(self.program.method.scheme) {
             gas.begin_stage(stage.share.stage, time);
-            let done = self.advance_stage(&input, (tables, mass, stage), gas, ranks)?;
+            let done = self.advance_stage(&input, tables, gas, mass, stage, ranks)?;
             corrected += done.corrected;
             rate = done.rate;
         }
@@ -233,8 +233,10 @@ impl GasDevice {
     fn advance_stage(
         &mut self,
         input: &LevelInput,
-        (tables, mass, stage): (&DeviceTopology, Option<&FieldView<MassFlux>>, LevelStage),
+        tables: &DeviceTopology,
         gas: &mut Write<Gas>,
+        mass: Option<&FieldView<MassFlux>>,
+        stage: LevelStage,
         ranks: &mut Comm,
     ) -> StepResult<StageDone> {
         let LevelInput {
