@@ -1,6 +1,7 @@
 //! Fields of plots that plugins derive from the state.
 
 use bevy_ecs::prelude::World;
+use nestar_device::math::pow;
 use nestar_engine::data::{DerivedFields, Stores};
 use nestar_kernels::hydro::eos;
 use nestar_plot::{CustomField, FieldFunction};
@@ -51,7 +52,7 @@ pub(crate) fn with_units(snapshot: &Snapshot) -> Vec<CustomField> {
     let constant = fact("polytropic_constant");
     let kelvins = move |state: &[f64]| {
         if let Some(constant) = constant {
-            return constant * state[0].powf(gamma - 1.0) * physical.kelvin;
+            return constant * pow(state[0], gamma - 1.0) * physical.kelvin;
         }
         let state = std::array::from_fn(|c| state[c]);
         let [density, .., pressure] = eos::primitive_from_conserved(&state, gamma);
