@@ -86,8 +86,8 @@ pub struct HydroConfig {
     /// Parameter of the limiters minmod and hybrid, from 1 (most diffusive) to 2.
     #[key(default = 1.5, min = 1.0, max = 2.0)]
     pub minmod_theta: f64,
-    /// Flattens the states at faces in strong shocks, which damps the noise behind slow ones (Colella & Woodward 1984). Default: only with
-    /// `ppm` where it preserves extrema.
+    /// Flattens the states at faces in strong shocks, which damps the noise behind slow ones (Colella & Woodward 1984). Not with `vl`.
+    /// Default: only with `ppm` where it preserves extrema.
     pub flattening: Option<bool>,
     /// Riemann solver.
     #[key(default = Word(RiemannSolver::Hllc))]
@@ -259,7 +259,7 @@ impl HydroConfig {
     /// # Errors
     /// The equation of state excludes something that the deck has; the dual-energy formalism is combined with the scheme
     /// `vl`; characteristic variables are combined with a reconstruction without limited slopes; `weno-z` is combined with a scheme
-    /// with half steps.
+    /// with half steps; flattening is combined with the scheme `vl`.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
         self.check_equation(deck, &method)?;
@@ -271,6 +271,10 @@ impl HydroConfig {
             let why = "characteristic variables need slopes to limit: set hydro.reconstruction = \"plm\", or \"ppm\" with another hydro.scheme, or \
                        remove this key";
             return Err(deck.error_at("hydro.variables", why));
+        }
+        if self.flattening == Some(true) && method.scheme == Scheme::VanLeer {
+            let why = "the predictor of hydro.scheme = \"vl\" does not know flattening: set another scheme, or remove this key";
+            return Err(deck.error_at("hydro.flattening", why));
         }
         if method.reconstruction == Reconstruction::WenoZ && !method.has_stages() {
             let why = "\"weno-z\" needs a scheme without half steps: set hydro.scheme = \"rk2\" or \"rk3\", or choose another reconstruction";

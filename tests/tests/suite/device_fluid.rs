@@ -388,7 +388,7 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             riemann: RiemannSolver::of_word(riemann).expect("a solver"),
             shock_cure: ShockCure::Hlle,
             // some of the cases flatten
-            flattening: (limiter == "minmod").then_some(true),
+            flattening: (limiter == "hybrid" || limiter == "minmod").then_some(true),
             ..FluidMethod::default()
         };
         let case = Case {

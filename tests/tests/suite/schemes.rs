@@ -75,6 +75,21 @@ fn weno_needs_stages() {
     }
 }
 
+#[test]
+fn flattening_is_refused_with_the_van_leer_scheme() {
+    let settings = ["hydro.scheme=vl", "hydro.flattening=true"];
+    let refused = App::default().simulation(deck(ALL_FACES, &settings));
+    let error = refused.map(|_| ()).expect_err("refused").to_string();
+    assert!(error.contains("hydro.flattening"), "{error}");
+    let mut plain = Stepper::new(ALL_FACES, &[]);
+    let mut flattened = Stepper::new(ALL_FACES, &["hydro.flattening=true"]);
+    let difference = plain
+        .steps(2)
+        .state()
+        .difference(&flattened.steps(2).state());
+    assert!(difference.is_some(), "flattening changes nothing");
+}
+
 /// Choices that make no sense together are refused with the key.
 #[test]
 fn characteristic_variables_need_slopes() {
