@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 48] = shipped![
+pub const DECKS: [ShippedDeck; 50] = shipped![
     "acoustic-wave",
     "blast-adaptive",
     "blast-uniform",
@@ -36,6 +36,7 @@ pub const DECKS: [ShippedDeck; 48] = shipped![
     "formula",
     "gresho",
     "halo",
+    "heat-pulse",
     "hernquist",
     "implosion",
     "isentropic-vortex",
@@ -52,6 +53,7 @@ pub const DECKS: [ShippedDeck; 48] = shipped![
     "radiative-shock",
     "rayleigh-taylor",
     "sedov",
+    "shear-wave",
     "shu-osher",
     "sod",
     "sod-diagonal",

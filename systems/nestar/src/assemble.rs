@@ -232,6 +232,7 @@ mod tests {
                 "refinement",
                 "sources",
                 "acceleration",
+                "diffusion",
                 "external",
                 "gravity",
                 "cooling",

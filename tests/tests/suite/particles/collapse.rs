@@ -129,10 +129,11 @@ fn mean_radius(places: &[[f64; 3]]) -> f64 {
     places.iter().map(radius).sum::<f64>() / places.len() as f64
 }
 
-/// The bodies nearest to the centre cross at 0.9; before, radii are those of the sum to 1.3 %, and their mean to half a percent.
+/// The bodies nearest to the centre cross at 0.9; before, radii are those of the sum to 1.3 %, and their mean to half a percent. With a
+/// boundary zone of three cells the innermost bodies feel the coarser level longer, and the first is 1.5 %.
 #[test]
 fn a_cold_ball_collapses_like_its_direct_summation() {
-    let mut stepper = Stepper::new(BALL, &[]);
+    let mut stepper = Stepper::new(BALL, &["particles.zone=2"]);
     let begun = particles(&mut stepper, "star");
     let mut direct = Direct {
         mass: begun[0].mass,
