@@ -36,7 +36,7 @@ impl ConductionConfig {
             (Some(diffusivity), None) => (0.0, diffusivity / (gamma - 1.0)),
             (None, Some(conductivity)) => (conductivity, 0.0),
             (Some(_), Some(_)) => {
-                let why = "it follows from `conduction.diffusivity`: remove one of the two keys";
+                let why = "`conduction.diffusivity` sets the conductivity as well: remove one of the two keys";
                 return Err(deck.error_at("conduction.conductivity", why));
             }
             (None, None) => {

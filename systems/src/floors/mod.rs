@@ -29,8 +29,8 @@ use std::sync::Arc;
 /// Plugin for the table `[floors]`.
 pub struct Floors;
 
-/// Tables with sources that may cool the gas.
-const SOURCES: [&str; 3] = ["sources", "cooling", "chemistry"];
+/// Tables with sources and fluxes that may cool the gas.
+const SOURCES: [&str; 5] = ["sources", "cooling", "chemistry", "viscosity", "conduction"];
 
 /// The lowest density, the scalars that it raises, and their budgets.
 #[derive(Clone)]
@@ -49,6 +49,7 @@ impl Plugin for Floors {
             "hydro",
             "sources",
             "acceleration",
+            "diffusion",
             "external",
             "gravity",
             "chemistry",

@@ -224,13 +224,16 @@ impl HydroConfig {
             ("gravity.energy", deck.has("gravity.energy")),
             ("cooling", deck.has("cooling")),
             ("chemistry", deck.has("chemistry")),
+            ("floors", deck.has("floors")),
+            ("viscosity", deck.has("viscosity")),
+            ("conduction", deck.has("conduction")),
             ("sources.heating", deck.has("sources.heating")),
         ];
         match needs_energy.into_iter().find(|(_, is_given)| *is_given) {
             None => Ok(()),
             Some((key, _)) => {
                 let why = format!(
-                    "`{key}` acts on the energy of the gas, and hydro.eos = {word:?} has none: remove it, or set hydro.eos = \"gamma-law\""
+                    "`{key}` acts on the energy of the gas, and hydro.eos = {word:?} has none: remove it, or set hydro.eos = \"gamma-law\" and remove the constants of {word:?} gas"
                 );
                 Err(deck.error_at(key, why))
             }
@@ -264,7 +267,7 @@ impl HydroConfig {
         let method = self.method();
         self.check_equation(deck, &method)?;
         if method.dual.is_some() && method.scheme == Scheme::VanLeer {
-            let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set another scheme, or remove this key";
+            let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key";
             return Err(deck.error_at("hydro.dual_energy", why));
         }
         if method.variables == Variables::Characteristic && !method.limits_slopes() {
@@ -273,7 +276,7 @@ impl HydroConfig {
             return Err(deck.error_at("hydro.variables", why));
         }
         if self.flattening == Some(true) && method.scheme == Scheme::VanLeer {
-            let why = "the predictor of hydro.scheme = \"vl\" does not know flattening: set another scheme, or remove this key";
+            let why = "the predictor of hydro.scheme = \"vl\" does not know flattening: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key";
             return Err(deck.error_at("hydro.flattening", why));
         }
         if method.reconstruction == Reconstruction::WenoZ && !method.has_stages() {

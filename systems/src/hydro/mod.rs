@@ -63,7 +63,10 @@ impl Plugin for Hydro {
             "hydro.scalar_sets",
         ]);
         boundary::register(sim, &model)?;
-        let stages = config.method().scheme.stages().len();
+        let stages = match config.frozen {
+            true => 1,
+            false => config.method().scheme.stages().len(),
+        };
         sim.register_field::<Gas>(spec(&model, self.prolongation, stages))?;
         sim.register_derived::<Gas>(derived_fields(&model))?;
         let courant = self.courant;

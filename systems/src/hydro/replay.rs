@@ -85,7 +85,7 @@ fn state_before<'a, R: GasReal>(
     let stages = config.method().scheme.stages();
     let Some(stage) = stages.get(details.stage) else {
         return Err(Error::Setup(format!(
-            "stage {} of a step was captured, but steps of hydro.scheme = \"{}\" have {} stages",
+            "stage {} of a step was captured, but steps of hydro.scheme = \"{}\" have {} stages: replay it with the scheme of the run",
             details.stage + 1,
             config.scheme.0.word(),
             stages.len()
@@ -97,7 +97,7 @@ fn state_before<'a, R: GasReal>(
     match values.len() == components * CELLS {
         true => Ok(Some((values, R::lit(stage.weight)))),
         false => Err(Error::Setup(
-            "the capture's details: the state before the step is incomplete".into(),
+            "the capture's details: the state before the step is incomplete, so the file is damaged".into(),
         )),
     }
 }

@@ -315,6 +315,9 @@ fn what_needs_an_energy_is_refused() {
         ("scenario=sod", "scenario"),
         ("cooling.file=none.csv", "cooling"),
         ("chemistry.network=hydrogen", "chemistry"),
+        ("floors.density=0.1", "floors"),
+        ("viscosity.kinematic=0.1", "viscosity"),
+        ("conduction.diffusivity=0.1", "conduction"),
     ];
     for (setting, key) in cases {
         let settings = [&ISOTHERMAL[..], &[setting]].concat();
