@@ -33,8 +33,8 @@ struct LevelPair<R> {
     change: SharedCells<R>,
     /// Fine fluxes of the tentative step; they count once it is accepted.
     attempt: SharedCells<R>,
-    /// Coarse and fine fluxes of some of the stages of a step, by turns with `coarse_flux` and `attempt`, so that a stage can be repeated.
-    /// Empty if steps have one stage.
+    /// Sums of coarse and fine fluxes over the stages of a step. The stages alternate between these and `coarse_flux` and `attempt`: each reads
+    /// the sums before it and writes the others, so that it can be repeated. Empty if steps have one stage.
     stages: [SharedCells<R>; 2],
     /// `true` after the first fine step within the coarse step.
     begun: bool,
@@ -78,7 +78,7 @@ pub struct StageShare {
 }
 
 impl StageShare {
-    /// Returns `true` if the sum up to this stage stands in the registers of the tentative step; otherwise in those of earlier stages.
+    /// Returns `true` if the sum up to this stage is stored in the registers of the tentative step, as that of the last stage is.
     #[must_use]
     pub fn is_tentative(&self) -> bool {
         (self.stages - 1 - self.stage).is_multiple_of(2)

@@ -45,10 +45,10 @@ choices! {
     MusclHancock = "muscl-hancock";
     /// Van Leer: donor-cell predictor and second-order corrector (Falle 1991; Stone & Gardiner 2009).
     VanLeer = "vl";
-    /// Runge-Kutta method of second order in two stages, which preserves strong stability (Shu & Osher 1988; Wang, Abel & Kaehler 2010, eqs.
+    /// Strong-stability-preserving Runge-Kutta method of second order in two stages (Shu & Osher 1988; Wang, Abel & Kaehler 2010, eqs.
     /// 10 to 12).
     Rk2 = "rk2";
-    /// Runge-Kutta method of third order in three stages, which preserves strong stability (Shu & Osher 1988).
+    /// Strong-stability-preserving Runge-Kutta method of third order in three stages (Shu & Osher 1988).
     Rk3 = "rk3";
 }
 

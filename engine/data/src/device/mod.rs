@@ -221,7 +221,7 @@ impl DevicePool {
         registers.map_or_else(RegisterView::default, |r| r.view(level, adds))
     }
 
-    /// Returns where a stage of a step of `level` records its fluxes, and where those of earlier stages stand.
+    /// Returns where a stage of a step of `level` records its fluxes, and where those of earlier stages are stored.
     #[must_use]
     pub fn stage_views(&self, level: usize, stage: StageShare) -> [RegisterView; 2] {
         let registers = self.registers.as_ref();

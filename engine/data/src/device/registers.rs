@@ -242,7 +242,7 @@ impl DeviceRegisters {
         view
     }
 
-    /// Returns where a stage of a step of `level` records its fluxes, and where those of earlier stages stand (no addresses in the first
+    /// Returns where a stage of a step of `level` records its fluxes, and where those of earlier stages are stored (no addresses in the first
     /// stage).
     pub(super) fn stage_views(&self, level: usize, stage: StageShare) -> [RegisterView; 2] {
         let tentative = self.view(level, false);
