@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tomllib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +18,6 @@ import xarray
 
 from .errors import Error, unknown
 from .snapshot import Snapshot
-from .store import Store
 from .units import Quantity, Units
 
 _NAME = re.compile(r"(\d{6,})\.zarr")
@@ -177,7 +177,7 @@ class Run:
 
     @property
     def diagnostics(self) -> xarray.Dataset:
-        """The columns of `diagnostics.csv`, by root step, with units."""
+        """The columns of `diagnostics.csv`, by root step, with the units that the run has written."""
         path = self.path / "diagnostics.csv"
         try:
             with path.open(newline="") as file:
@@ -187,32 +187,24 @@ class Run:
         if not rows:
             raise Error(f"{path} is empty")
         header, rows = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
-        known = self._units_of_columns(header)
+        known = self._units_of_columns()
         variables: dict[str, Any] = {}
         for n, name in enumerate(header):
-            variables[name] = self._column(name, [row[n] for row in rows], known[name])
+            variables[name] = self._column(name, [row[n] for row in rows], known.get(name))
         steps = variables.pop("step")[1]
         data = xarray.Dataset(variables, {"step": ("step", steps)})
         return data.set_coords([name for name in ("time",) if name in data])
 
-    def _units_of_columns(self, columns: list[str]) -> dict[str, str | None]:
-        """Returns the units of columns from `diagnostics.units.csv`, or by their names in runs of older programs."""
+    def _units_of_columns(self) -> dict[str, str]:
+        """Returns the units that the run has written for its columns; runs of older programs have none."""
+        path = self.path / "diagnostics.units.csv"
         try:
-            with (self.path / "diagnostics.units.csv").open(newline="") as file:
+            with path.open(newline="") as file:
                 # times of the machine have no code units
-                found = {row["column"]: row["code_units"] or row["units"] for row in csv.DictReader(file)}
+                return {row["column"]: row["code_units"] or row["units"] for row in csv.DictReader(file)}
         except (OSError, KeyError, csv.Error):
-            found = {}
-        fields = self._units_of_fields() if set(columns) - set(found) else {}
-        by_name = lambda name: _column_units(name, fields, self.units)
-        return {name: (found[name] or None) if name in found else by_name(name) for name in columns}
-
-    def _units_of_fields(self) -> dict[str, str]:
-        numbers = self.snapshots.numbers
-        if not numbers:
+            warnings.warn(f"{path} is missing or damaged, so the columns of the diagnostics are in code units", stacklevel=3)
             return {}
-        arrays = Store(self.path / "snapshots" / f"{numbers[-1]:06}.zarr").arrays
-        return {name.rpartition("/")[2]: array.attrs.get("units", "1") for name, array in arrays.items()}
 
     def _column(self, name: str, texts: list[str], units: str | None) -> tuple[str, np.ndarray, dict[str, str]]:
         try:
@@ -224,29 +216,7 @@ class Run:
         if name.startswith("seconds"):
             # of the machine, in any run
             return "step", values, {"units": "s"}
-        if units is None:
+        if not units:
             return "step", values, {}
         shown = self.units.shown(units)
         return "step", values * shown.factor, {"units": shown.name}
-
-
-def _column_units(name: str, fields: dict[str, str], units: Units) -> str | None:
-    """Returns the unit of a column of the diagnostics; `None` if it is not known."""
-    if name in ("time", "dt") or name.startswith("cooling_time"):
-        return "time"
-    if name.startswith("temperature_k"):
-        return "K"
-    if name.startswith("drift_") and "momentum" not in name:
-        # relative to the initial total
-        return "1"
-    for head in ("total_", "drift_"):
-        field = fields.get(name.removeprefix(head)) if name.startswith(head) else None
-        if field is not None:
-            return units.product(field, "length**3")
-    if name.startswith(("particles_energy_", "cooling_radiated", "cooling_heated", "cooling_floored")):
-        return "mass*length**2/time**2"
-    if name.startswith("particles_momentum_"):
-        return "mass*length/time"
-    if name.startswith("particles_angular_momentum_"):
-        return "mass*length**2/time"
-    return "mass" if name.endswith(("_mass", "_lost_mass")) else None

@@ -10,6 +10,7 @@ import shutil
 import signal
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -115,18 +116,33 @@ def runs():
     row = units[list(units["column"]).index("total_density")]
     assert row["units"] == "Msun"
     close(float(plain["total_density"][4] * row["factor"]), mass)
-    # a run of an older program
-    Path("run/diagnostics.units.csv").rename("units.csv")
-    older = run.diagnostics
-    assert all(older[name].attrs == table[name].attrs for name in ("time", "total_density", "drift_density", "dark_mass"))
     in_code = nestar.open("run", units="code").diagnostics
     close(float(in_code.total_density[0] * last.units.shown("mass").factor), float(table.total_density[0]))
+    without_units(run, plain, table)
     assert str(Path("run/snapshots/000001.zarr")) in repr(nestar.open("run/snapshots/000001.zarr"))
     assert nestar.digest("run/snapshots/000002.zarr") == digest_of_program("run/snapshots/000002.zarr")
     resumed = nestar.run("deck.toml" if Path("deck.toml").exists() else deck, watch=False, set={"time.max_steps": 6},
                          arguments=["--resume"])  # fmt: skip
     assert resumed.snapshots[-1].step == 6
     return run
+
+
+def without_units(run, plain, table):
+    """The columns of a run of an older program, which has written no units, are numbers in code units."""
+    units = Path("run/diagnostics.units.csv")
+    units.rename("units.csv")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        older = run.diagnostics
+    assert [str(units) in str(warning.message) for warning in found] == [True], found
+    assert list(older.variables) == list(table.variables) and older.seconds_hydro.attrs["units"] == "s"
+    for name in ("time", "total_density", "dark_mass"):
+        assert not older[name].attrs
+        close(older[name].values, plain[name])
+    Path("units.csv").rename(units)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run.diagnostics.total_density.attrs == table.total_density.attrs
 
 
 def digest_of_program(path):
