@@ -309,13 +309,23 @@ class NestarFieldInfo(FieldInfoContainer):
             for axis in "xyz":
                 if ("gas", f"velocity_{axis}") not in self:
                     self._add(f"velocity_{axis}", "velocity", _velocity(axis))
-            if "gamma" in self.ds.snapshot.attrs and {"energy", "internal_energy"} & names:
+            if "gamma" in self.ds.snapshot.attrs:
                 self._set_up_thermal(names)
         for name in sorted(names):
             if name.startswith("scalar_") and "density" in names:
                 self._add(f"fraction_{name.removeprefix('scalar_')}", "dimensionless", _fraction(name))
 
     def _set_up_thermal(self, names: set[str]) -> None:
+        constant = self.ds.snapshot.attrs.get("polytropic_constant")
+        if {"energy", "internal_energy"} & names:
+            self._set_up_energy(names)
+        elif constant is not None and ("gas", "pressure") not in self:
+            self._add("pressure", "pressure", _polytropic_pressure(constant, self.ds.gamma))
+        # yt derives the sound speed from the pressure
+        if ("gas", "pressure") in self:
+            self._set_up_temperature()
+
+    def _set_up_energy(self, names: set[str]) -> None:
         magnetic = [name for name in ("magnetic_x", "magnetic_y", "magnetic_z") if name in names]
         if "internal_energy" not in names:
             self._add("thermal_energy_density", "pressure", _thermal_energy(magnetic))
@@ -323,13 +333,15 @@ class NestarFieldInfo(FieldInfoContainer):
         if ("gas", "pressure") not in self:
             pressure = lambda field, data: (gamma - 1.0) * data["gas", "thermal_energy_density"]
             self._add("pressure", "pressure", pressure)
+        specific = lambda field, data: data["gas", "thermal_energy_density"] / data["gas", "density"]
+        self._add("specific_thermal_energy", "specific_energy", specific)
+
+    def _set_up_temperature(self) -> None:
         weight = self.ds.snapshot.attrs.get("mean_molecular_weight")
         if ("gas", "temperature") not in self and weight is not None and not self.ds.snapshot.units.dimensionless:
             constant = self.ds.quan(weight * HYDROGEN_MASS / BOLTZMANN, "K*s**2/cm**2")
             temperature = lambda field, data: data["gas", "pressure"] / data["gas", "density"] * constant
             self._add("temperature", "temperature", temperature)
-        specific = lambda field, data: data["gas", "thermal_energy_density"] / data["gas", "density"]
-        self._add("specific_thermal_energy", "specific_energy", specific)
 
     def _add(self, name: str, kind: str, function: Any) -> None:
         units = "" if kind == "dimensionless" else self.ds.unit_system[kind]
@@ -342,6 +354,16 @@ def _velocity(axis: str) -> Any:
 
 def _fraction(name: str) -> Any:
     return lambda field, data: data["nestar", name] / data["nestar", "density"]
+
+
+def _polytropic_pressure(constant: float, gamma: float) -> Any:
+    """Returns the pressure of gas without energy; the constant is in code units."""
+
+    def pressure(field: Any, data: Any) -> Any:
+        density = data["nestar", "density"].to("code_mass/code_length**3").d
+        return data.ds.arr(constant * density**gamma, "code_mass/(code_length*code_time**2)")
+
+    return pressure
 
 
 def _thermal_energy(magnetic: Sequence[str]) -> Any:

@@ -78,6 +78,34 @@ def units(path, ds):
     assert abs(float(ds.quan(1, "code_velocity").to("km/s")) - 1) < 1e-9
 
 
+def without_energy():
+    """Pressure, temperature, sound speed and Mach number of gas without energy follow from the density."""
+    initial = {key: value for key, value in DECK["initial"].items() if key != "pressure"}
+    isothermal = {"eos": "isothermal", "sound_speed": 5.0}
+    polytropic = {"eos": "polytropic", "polytropic_constant": 300.0, "gamma": 1.4}
+    for law in (isothermal, polytropic):
+        deck = DECK | {"initial": initial, "hydro": DECK["hydro"] | law}
+        directory = str(law["eos"])
+        path = nestar.run(deck, watch=False, set={"output.directory": directory}).snapshots[-1].path
+        ds, ours = yt.load(str(path)), nestar.open(path, units="cgs")
+        grid = ds.covering_grid(1, ds.domain_left_edge, ds.domain_dimensions * 2)
+        found = {}
+        for name, array, unit in [
+            ("pressure", "pressure", "dyn/cm**2"),
+            ("temperature", "temperature_k", "K"),
+            ("sound_speed", "sound_speed", "cm/s"),
+            ("mach_number", "mach", "dimensionless"),
+        ]:
+            found[name] = grid["gas", name].to(unit).d.transpose(2, 1, 0)
+            close(found[name], ours.uniform(array, 1).values, 1e-4 if unit == "K" else 1e-11)
+        known = [name for kind, name in ds.derived_field_list if kind == "gas"]
+        assert "thermal_energy_density" not in known and "specific_thermal_energy" not in known
+        if law is isothermal:
+            close(found["sound_speed"], np.full_like(found["sound_speed"], 5e5), 1e-9)
+        else:
+            assert np.ptp(found["sound_speed"]) > 0
+
+
 def particles(path, ds):
     data, known, ours = ds.all_data(), totals(path), nestar.open(path, units="code")
     assert set(ds.particle_types_raw) == {"dark", "stars"} and {"all", "nbody"} <= set(ds.particle_types)
@@ -122,6 +150,7 @@ def main():
     dataset = yt.load(f"{path}/")
     assert len(dataset.index.grids) < sum(len(nestar.open(path).level(level)) for level in (0, 1, 2))
     units(path, dataset)
+    without_energy()
     particles(path, dataset)
     picture = yt.ProjectionPlot(dataset, "z", ("gas", "density"))
     picture.save("picture.png")
