@@ -9,7 +9,7 @@ use nestar_device::Real;
 use nestar_engine_device::parallel::SharedCells;
 use nestar_engine_mesh::Topology;
 use nestar_engine_mesh::topology::links::remote_faces;
-use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, average_fine, with_share};
+use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, fine_means, with_share};
 use nestar_kernels::mesh::{COARSER, face_direction};
 
 /// Marks a face without register.
@@ -256,13 +256,10 @@ impl<R: Real> FluxRegisters<R> {
         let Some(fine) = (unsafe { self.fine_mut(level, row, face, side) }) else {
             return;
         };
-        let Some(dt) = adds else {
-            return average_fine(fine, flux);
-        };
-        let mut means = vec![R::lit(0.0); fine.len()];
-        average_fine(&mut means, flux);
-        for (register, mean) in fine.iter_mut().zip(means) {
-            *register += R::lit(dt) * mean;
+        let registers = fine.iter_mut().zip(fine_means(flux));
+        match adds {
+            None => registers.for_each(|(register, mean)| *register = mean),
+            Some(dt) => registers.for_each(|(register, mean)| *register += R::lit(dt) * mean),
         }
     }
 
@@ -279,20 +276,6 @@ impl<R: Real> FluxRegisters<R> {
         flux: &[R],
         stage: StageShare,
     ) {
-        let share = R::lit(stage.share);
-        let add = |[to, from]: [&mut [R]; 2], flux: &[R]| {
-            for ((to, from), &flux) in to.iter_mut().zip(from).zip(flux) {
-                let earlier = match stage.stage {
-                    0 => R::lit(0.0),
-                    _ => *from,
-                };
-                *to = with_share(earlier, flux, share);
-            }
-        };
-        let in_order = |[tentative, stages]: [_; 2]| match stage.is_tentative() {
-            true => [tentative, stages],
-            false => [stages, tentative],
-        };
         let (coarse, fine) = (
             self.coarse_slot[row as usize][face],
             self.fine_slot[row as usize][face],
@@ -304,7 +287,7 @@ impl<R: Real> FluxRegisters<R> {
             // SAFETY: a slot belongs to one row; exclusivity is the caller's contract.
             let both = [&pair.coarse_flux, &pair.stages[0]]
                 .map(|values| unsafe { values.slice_mut(range.clone()) });
-            add(in_order(both), flux);
+            add_stage(both, flux.iter().copied(), stage);
         }
         if fine != NONE {
             let length = self.components * QUARTER;
@@ -313,9 +296,7 @@ impl<R: Real> FluxRegisters<R> {
             // SAFETY: as above.
             let both = [&pair.attempt, &pair.stages[1]]
                 .map(|values| unsafe { values.slice_mut(range.clone()) });
-            let mut means = vec![R::lit(0.0); length];
-            average_fine(&mut means, flux);
-            add(in_order(both), &means);
+            add_stage(both, fine_means(flux), stage);
         }
     }
 
@@ -428,6 +409,27 @@ impl<R: Real + bytemuck::Pod> FluxRegisters<R> {
         let length = self.components * QUARTER;
         let slot = self.fine_slot[face.row as usize][face.face()] as usize;
         slot * length..(slot + 1) * length
+    }
+}
+
+/// Adds the share of a stage in the fluxes of a step to the sum of earlier stages. The sums of the stages alternate between both registers,
+/// that of the tentative step and that of the stages.
+fn add_stage<R: Real>(
+    [tentative, stages]: [&mut [R]; 2],
+    flux: impl Iterator<Item = R>,
+    stage: StageShare,
+) {
+    let share = R::lit(stage.share);
+    let (to, from) = match stage.is_tentative() {
+        true => (tentative, stages),
+        false => (stages, tentative),
+    };
+    for ((to, from), flux) in to.iter_mut().zip(from).zip(flux) {
+        let earlier = match stage.stage {
+            0 => R::lit(0.0),
+            _ => *from,
+        };
+        *to = with_share(earlier, flux, share);
     }
 }
 

@@ -28,22 +28,19 @@ pub fn mean4<R: Lane>(v: &[R; 4]) -> R {
     0.25 * ((v[0] + v[3]) + (v[1] + v[2]))
 }
 
-/// Averages the fluxes of a fine face (`[component][8][8]`) over 2x2 faces into a register `[component][4][4]`.
-pub fn average_fine<R: Real>(register: &mut [R], flux: &[R]) {
-    for (quarter, face) in register
-        .chunks_exact_mut(QUARTER)
-        .zip(flux.chunks_exact(FACE))
-    {
-        for (n, value) in quarter.iter_mut().enumerate() {
+/// Returns the means over 2x2 faces of the fluxes of a fine face (`[component][8][8]`), in the order of a register `[component][4][4]`.
+pub fn fine_means<R: Real>(flux: &[R]) -> impl Iterator<Item = R> + '_ {
+    flux.chunks_exact(FACE).flat_map(|face| {
+        (0..QUARTER).map(move |n| {
             let at = 2 * (n % 4) + 2 * PATCH * (n / 4);
-            *value = mean4(&[
+            mean4(&[
                 face[at],
                 face[at + 1],
                 face[at + PATCH],
                 face[at + PATCH + 1],
-            ]);
-        }
-    }
+            ])
+        })
+    })
 }
 
 /// Holds the time-integrated flux through a face of a fine patch over a coarse step `dt`: `dt * reference + change`, `[component][4][4]`
