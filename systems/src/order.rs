@@ -34,6 +34,9 @@
 //! `sim.chain_in(set, (heat, cool))`. Without it, two systems that access the same data are an error. Systems of different
 //! plugins run in the order in which the plugins are built, unless one of them states otherwise.
 //!
+//! [Floors of the gas](crate::floors) are the last system of each set of `Split`, `Advance` and `Synchronise::Correct` in which
+//! another system writes the gas. They are added when all plugins are built.
+//!
 //! A system whose signature reads halo patches is preceded by an exchange, which runs if they are out of date
 //! (`nestar_engine::step::Schedules`). Averages and fine fluxes are sent between `Restrict` and `Correct`. The set `Exchange` is for
 //! other exchanges of plugins.

@@ -196,6 +196,13 @@ impl Engine {
         systems.add_to(&mut self.driver.schedules, &mut self.world, set);
     }
 
+    /// Returns `true` if a system that has been added to `set` may write field `F`. In [`Engine::defer_setup`] the
+    /// answer includes the systems that plugins add when they are built.
+    #[must_use]
+    pub fn writes_in<F: Field>(&self, set: impl StepSet) -> bool {
+        self.driver.schedules.writes_in(set, F::NAME)
+    }
+
     /// Returns the schedule of a phase; used where the order of its sets is defined.
     pub fn schedule(&mut self, phase: Phase) -> &mut bevy_ecs::schedule::Schedule {
         self.driver.schedules.get(phase)

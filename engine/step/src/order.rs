@@ -128,6 +128,18 @@ impl Schedules {
         !is_registered && self.schedules[phase as usize].systems_len() == 0
     }
 
+    /// Returns `true` if a system of `set` may write the field `field`.
+    pub(super) fn writes_in(&self, set: impl StepSet, field: &str) -> bool {
+        let writes = |added: &RegisteredSystem| {
+            let mut declared = added.declared.iter();
+            added.takes_all() || declared.any(|access| access.writes && access.field == field)
+        };
+        let set = set.intern();
+        self.added
+            .iter()
+            .any(|added| added.set == set && writes(added))
+    }
+
     /// Starts the registrations of the plugin `name`; returns the number of the plugin that added systems before.
     pub(super) fn begin_plugin(&mut self, name: &str) -> usize {
         self.plugins.push(name.into());

@@ -2,7 +2,7 @@
 
 use nestar_deck::{Deck, DeckError, deck};
 
-/// Lower limits of the gas, applied after each step; 0: off. What they add is listed in the diagnostics.
+/// Lower limits of the gas, applied wherever a step has changed it; 0: off. What they add is listed in the diagnostics.
 #[deck]
 pub struct FloorsConfig {
     /// Lowest density. Gas below it gains mass at constant velocity and temperature, and keeps the mass fractions of

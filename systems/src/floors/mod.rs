@@ -9,10 +9,11 @@ mod config;
 pub use config::FloorsConfig;
 
 use crate::fields::{Gas, GasFloors, GasModel, GravitationalConstant, PressureFormula};
-use crate::order::{Advance, Synchronise};
+use crate::order::{Advance, Split, Synchronise};
 use crate::register::Register;
 use crate::subcycling::StateSelection;
 use bevy_ecs::prelude::*;
+use bevy_ecs::system::System;
 use cells::{
     FloorValues, GAINS, floor_both, floor_both_by, floor_gas, floor_gas_by, floor_scalar,
     floored_density, floored_fraction,
@@ -22,15 +23,13 @@ use nestar_engine::comm::DiagnosticColumns;
 use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
 use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, LevelRows, Pool};
 use nestar_engine::mesh::Topology;
-use nestar_engine::step::{BudgetId, Budgets, Catalogue, Replays, Write};
+use nestar_engine::step::{BudgetId, Budgets, Catalogue, Replays, StepSet, StepVerdict, Write};
 use nestar_engine::{Engine, Error, Plugin};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Plugin for the table `[floors]`.
 pub struct Floors;
-
-/// Tables with sources and fluxes that may cool the gas.
-const SOURCES: [&str; 5] = ["sources", "cooling", "chemistry", "viscosity", "conduction"];
 
 /// The lowest density, the scalars that it raises, and their budgets.
 #[derive(Clone)]
@@ -202,8 +201,35 @@ fn unit(name: &str) -> &'static str {
     }
 }
 
-/// Registers the floors after each step of gas and gravity, after the sources of other tables, and after corrections by a
-/// finer level.
+/// What the systems of the floors need. `M` is the function of the floors.
+struct FloorWork<M> {
+    parameters: FloorValues<f64>,
+    numbers: Option<Arc<DerivedInputs>>,
+    scalars: ScalarFloors,
+    budget: BudgetId,
+    function: PhantomData<fn() -> M>,
+}
+
+impl<M: CellSubcycle<Parameters = FloorValues<f64>>> FloorWork<M> {
+    /// Raises the scalars, then the gas, of the current level, and adds the gains to the budgets.
+    fn apply(&self, rows: &mut LevelRows, gas: &mut Write<Gas>, budgets: &mut Budgets) {
+        rows.name_sums("floors_scalar", &["mass"]);
+        for (components, budget) in &self.scalars.scalars {
+            rows.choose(*components);
+            let totals = gas.iterate::<floor_scalar>(rows, (), 1, &self.scalars.density);
+            budgets.add(*budget, &totals);
+        }
+        rows.choose(Components::default());
+        rows.name_sums("floors", &GAINS);
+        let totals = match &self.numbers {
+            None => gas.iterate::<M>(rows, (), 1, &self.parameters),
+            Some(numbers) => gas.iterate::<M>(rows, &**numbers, 1, &self.parameters),
+        };
+        budgets.add(self.budget, &totals);
+    }
+}
+
+/// Registers the function `M` of the floors. The systems are added when all plugins have added theirs.
 fn register<M: CellSubcycle<Parameters = FloorValues<f64>>>(
     sim: &mut Engine,
     parameters: FloorValues<f64>,
@@ -220,37 +246,75 @@ fn register<M: CellSubcycle<Parameters = FloorValues<f64>>>(
     let all = Components::default();
     let shared = Arc::new(parameters);
     Replays::add::<Gas, M>(&mut sim.world, all, numbers.clone(), 1, shared);
-    let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut budgets: ResMut<Budgets>| {
-        rows.name_sums("floors_scalar", &["mass"]);
-        for (components, budget) in &scalars.scalars {
-            rows.choose(*components);
-            let totals = gas.iterate::<floor_scalar>(&rows, (), 1, &scalars.density);
-            budgets.add(*budget, &totals);
-        }
-        rows.choose(all);
-        rows.name_sums("floors", &GAINS);
-        let totals = match &numbers {
-            None => gas.iterate::<M>(&rows, (), 1, &parameters),
-            Some(numbers) => gas.iterate::<M>(&rows, &**numbers, 1, &parameters),
-        };
-        budgets.add(budget, &totals);
-    };
-    let after_step = IntoSystem::into_system(act.clone()).with_name("floors of the gas");
-    sim.system_in(Advance::Correct, after_step);
-    if SOURCES.iter().any(|table| sim.deck.has(table)) {
-        let sources = IntoSystem::into_system(act.clone()).with_name("floors after sources");
-        sim.system_in(Advance::Sources, sources);
-    }
-    let act_corrected = move |rows: LevelRows, gas: Write<Gas>, budgets: ResMut<Budgets>| {
-        // the initial hierarchy is synchronised, too
-        if rows.view().clock.dt > 0.0 {
-            act(rows, gas, budgets);
-        }
-    };
-    let corrected = IntoSystem::into_system(act_corrected).with_name("floors of corrected gas");
-    sim.system_in(Synchronise::Correct, corrected);
+    let work = Arc::new(FloorWork::<M> {
+        parameters,
+        numbers,
+        scalars,
+        budget,
+        function: PhantomData,
+    });
+    sim.defer_setup(|sim| {
+        sim.in_plugin("floors", |sim| add_systems(sim, work));
+        Ok(())
+    });
     let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
     let doc = "Lowest density, temperature, pressure and Jeans pressure of the gas.";
     catalogue.add("source", "floors of the gas", doc).of("gas");
     Ok(())
+}
+
+/// Adds a system of the floors at the end of each set in which another system writes the gas, so that later sets read
+/// floored gas.
+fn add_systems<M: CellSubcycle<Parameters = FloorValues<f64>>>(
+    sim: &mut Engine,
+    work: Arc<FloorWork<M>>,
+) {
+    let own = work.clone();
+    let apply = move |mut rows: LevelRows, mut gas: Write<Gas>, mut budgets: ResMut<Budgets>| {
+        own.apply(&mut rows, &mut gas, &mut budgets);
+    };
+    let named = |name: String| IntoSystem::into_system(apply.clone()).with_name(name);
+    add_after_writers(
+        sim,
+        Split::Sources,
+        named("floors after split sources".into()),
+    );
+    let own = work.clone();
+    let apply_to_accepted = move |mut rows: LevelRows,
+                                  mut gas: Write<Gas>,
+                                  mut budgets: ResMut<Budgets>,
+                                  verdict: Res<StepVerdict>| {
+        // the condition of the set was evaluated before the fluid
+        if verdict.rejected.is_none() {
+            own.apply(&mut rows, &mut gas, &mut budgets);
+        }
+    };
+    let fluid = IntoSystem::into_system(apply_to_accepted).with_name("floors after Fluid");
+    add_after_writers(sim, Advance::Fluid, fluid);
+    for set in [
+        Advance::Predict,
+        Advance::Deposit,
+        Advance::Potential,
+        Advance::Couple,
+        Advance::Correct,
+        Advance::Sources,
+    ] {
+        add_after_writers(sim, set, named(format!("floors after {set:?}")));
+    }
+    let apply_in_steps =
+        move |mut rows: LevelRows, mut gas: Write<Gas>, mut budgets: ResMut<Budgets>| {
+            // the initial hierarchy is synchronised, too
+            if rows.view().clock.dt > 0.0 {
+                work.apply(&mut rows, &mut gas, &mut budgets);
+            }
+        };
+    let corrected = IntoSystem::into_system(apply_in_steps).with_name("floors of corrected gas");
+    add_after_writers(sim, Synchronise::Correct, corrected);
+}
+
+/// Adds a system to a set in which another system writes the gas.
+fn add_after_writers(sim: &mut Engine, set: impl StepSet, system: impl System<In = (), Out = ()>) {
+    if sim.writes_in::<Gas>(set) {
+        sim.system_in(set, system);
+    }
 }

@@ -2,6 +2,8 @@
 
 use super::device_runs::emulation;
 use nestar::App;
+use nestar::engine::step::Phase;
+use nestar::prelude::*;
 use nestar::testing::same_bits;
 use nestar_tests::decks::{BLAST, HALF, deck};
 use nestar_tests::norms::{magnitudes, totals};
@@ -107,6 +109,154 @@ fn a_density_floor_keeps_velocity_temperature_and_fractions() {
     for ((found, exact), name) in gains.into_iter().zip(exact).zip(GAINS) {
         assert!((found - exact).abs() < 1e-12, "{name}: {found} for {exact}");
     }
+}
+
+/// Lowest internal energy and density that systems between the parts of a step have read.
+struct Lowest;
+
+impl Field for Lowest {
+    const NAME: &'static str = "lowest";
+}
+
+#[device]
+fn none_read<R: Real>(_present: [R; 2]) -> [R; 2] {
+    [R::INFINITY, R::INFINITY]
+}
+
+#[device]
+fn lower<R: Real>(u: ([R; 2], Conserved<R>)) -> [R; 2] {
+    let ([energy, density], gas) = u;
+    [energy.min(internal_energy(gas)), density.min(gas.density)]
+}
+
+#[device]
+fn lowest_energy<R: Real>(u: [R; 2]) -> R {
+    u[0]
+}
+
+#[device]
+fn lowest_density<R: Real>(u: [R; 2]) -> R {
+    u[1]
+}
+
+/// Removes half of the internal energy of gas at rest.
+#[device]
+fn chill<R: Real>(u: Conserved<R>) -> Conserved<R> {
+    let mut v = u;
+    v.energy = 0.5 * u.energy;
+    v
+}
+
+/// Removes half of gas at rest.
+#[device]
+fn thin<R: Real>(u: Conserved<R>) -> Conserved<R> {
+    let mut v = u;
+    v.density = 0.5 * u.density;
+    v.energy = 0.5 * u.energy;
+    v
+}
+
+/// Chills gas in both halves of the split sources, removes half of it afterwards, and notes what the fluid and the first
+/// systems after the step read.
+struct Drain;
+
+impl Plugin for Drain {
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.register_field::<Lowest>(FieldSpec::cells(&["energy", "density"]))?;
+        sim.initial::<Lowest, none_read>([]);
+        sim.column::<Lowest, lowest_energy>("lowest_energy", Reduce::Smallest, []);
+        sim.column::<Lowest, lowest_density>("lowest_density", Reduce::Smallest, []);
+        let note = |rows: LevelRows, gas: Read<Gas>, mut lowest: Write<Lowest>| {
+            lowest.update::<lower>(&rows, &gas, &[]);
+        };
+        sim.system_in(Advance::Exchange, note);
+        sim.system_in(Advance::Predict, note);
+        sim.split_source::<Gas, chill>([]);
+        sim.source::<Gas, thin>([]);
+        Ok(())
+    }
+}
+
+/// The initial state is at the floors, so that each gain is what a source has removed.
+#[test]
+fn floors_follow_both_halves_of_split_sources_and_sources_of_programs() {
+    let uniform = [
+        "domain.cells=[8,8,8]",
+        "mesh.max_level=0",
+        "mesh.refine=[]",
+        "initial.density=0.5",
+        "initial.pressure=0.2",
+        "initial.velocity_x=0",
+        "initial.velocity_y=0",
+        "initial.velocity_z=0",
+        "initial.scalars.dye=0.25",
+        "run.precision=double",
+        "floors.density=0.5",
+        "floors.temperature=0.4",
+    ];
+    let sim = nestar_tests::build(BLAST, &uniform).add(Drain);
+    let mut run = Stepper::of(sim.unwrap_or_else(|e| panic!("{e}")));
+    run.steps(1);
+    let names = [
+        "lowest_energy",
+        "lowest_density",
+        "floors_density_mass",
+        "floors_density_energy",
+        "floors_temperature_energy",
+    ];
+    let exact = [0.3, 0.5, 0.25, 0.15, 0.3];
+    for ((found, exact), name) in run.columns(names).into_iter().zip(exact).zip(names) {
+        assert!((found - exact).abs() < 1e-14, "{name}: {found} for {exact}");
+    }
+    run.state().each_leaf_cell(|_, x, _, u| {
+        let internal = u[4] - 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
+        let kept = (u[0] - 0.5).abs() < 1e-15 && (internal - 0.3).abs() < 1e-14;
+        assert!(kept, "{x:?}: {u:?}");
+    });
+}
+
+/// The floors are the last system of each set that changes the gas, and no others are added.
+#[test]
+fn floors_end_each_set_that_changes_the_gas() {
+    let of = |settings: &[&str]| -> Vec<String> {
+        let sim = nestar_tests::build(BLAST, &[&["floors.density=0.5"][..], settings].concat());
+        let mut run = Stepper::of(sim);
+        let mut found = Vec::new();
+        for phase in Phase::ALL {
+            let order = run.0.with(|sim| sim.order(phase));
+            let last = |n: usize| order.get(n + 1).is_none_or(|next| next.set != order[n].set);
+            for (n, system) in order.iter().enumerate() {
+                if system.name.starts_with("floors") {
+                    assert!(last(n), "{phase:?}: {order:?}");
+                    found.push(system.name.clone());
+                }
+            }
+        }
+        found
+    };
+    let fluid = ["floors after Fluid", "floors of corrected gas"];
+    assert_eq!(of(&[]), fluid);
+    let split = "floors after split sources";
+    assert_eq!(
+        of(&["gravity.constant=1e-3"]),
+        [&[split], &fluid[..]].concat()
+    );
+    let heated = [
+        "floors after Fluid",
+        "floors after Sources",
+        "floors of corrected gas",
+    ];
+    assert_eq!(of(&["sources.heating=1", "sources.split=false"]), heated);
+    let stress = [
+        split,
+        "floors after Fluid",
+        "floors after Couple",
+        "floors of corrected gas",
+    ];
+    assert_eq!(
+        of(&["gravity.constant=1e-3", "gravity.force=stress"]),
+        stress
+    );
 }
 
 #[test]
