@@ -6,7 +6,7 @@
 use nestar_device::math::{pow, sum3};
 use nestar_device::{Face, FaceStencil, Place, Real, Stencil, device};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::eos::{internal_energy, kinetic_energy};
+use nestar_kernels::hydro::eos::internal_energy;
 
 /// Gas with its internal energy, of the dual-energy formalism.
 #[device]
@@ -223,10 +223,15 @@ pub fn dual_heat_flux<R: Real>(
     }
 }
 
+/// Returns the internal energy density of gas; the round-off of cold gas may make it negative: it is 0 then.
+#[device]
+fn warm_energy<R: Real>(u: Conserved<R>) -> R {
+    internal_energy(u).max(0.0 * u.density)
+}
+
 /// Returns the rate at which signals cross a cell, the inverse of the step for a Courant number of 1.
 #[device]
-fn signal_rate<R: Real>(u: Conserved<R>, width: [R; 3], gamma: R) -> R {
-    let internal = (u.energy - kinetic_energy(u)).max(0.0 * u.density);
+fn signal_rate<R: Real>(u: Conserved<R>, internal: R, width: [R; 3], gamma: R) -> R {
     let inverse = 1.0 / u.density;
     let sound = (gamma * (gamma - 1.0) * internal * inverse).sqrt();
     let m = u.momentum;
@@ -243,8 +248,19 @@ fn face_density<R: Real>(density: R, beyond: R) -> R {
     2.0 / (1.0 + density / beyond)
 }
 
-/// Step in which signals and the diffusion of momentum together leave a cell less than once, times the Courant number. With the harmonic
-/// mean of the density at the faces, the limit of uniform gas holds for any density.
+/// Returns the rate at which momentum diffuses out of a cell. With the harmonic mean of the density at the faces, that of uniform gas
+/// holds for any density.
+#[device]
+fn viscous_rate<R: Real>(kinematic: R, w: [R; 3]) -> R {
+    let sum = sum3(
+        1.0 / (w[0] * w[0]),
+        1.0 / (w[1] * w[1]),
+        1.0 / (w[2] * w[2]),
+    );
+    8.0 * kinematic / 3.0 * sum
+}
+
+/// Step in which signals and the diffusion of momentum together leave a cell less than once, times the Courant number.
 #[device]
 pub fn viscous_limit<R: Real>(
     u: Conserved<R>,
@@ -254,24 +270,31 @@ pub fn viscous_limit<R: Real>(
     courant: R,
 ) -> R {
     let w = at.width;
-    let sum = sum3(
-        1.0 / (w[0] * w[0]),
-        1.0 / (w[1] * w[1]),
-        1.0 / (w[2] * w[2]),
-    );
-    courant / (signal_rate(u, w, gamma) + 8.0 * kinematic / 3.0 * sum)
+    courant / (signal_rate(u, warm_energy(u), w, gamma) + viscous_rate(kinematic, w))
 }
 
-/// Returns the rate at which a cell loses heat through a face of unit width to a cell beyond it.
+/// As [`viscous_limit`], with the sound speed of the internal energy.
 #[device]
-fn heat_rate<R: Real>(here: Conserved<R>, beyond: Conserved<R>, kappa: &Conductivity<R>) -> R {
+pub fn dual_viscous_limit<R: Real>(
+    u: DualGas<R>,
+    at: &Place<R>,
+    kinematic: R,
+    gamma: R,
+    courant: R,
+) -> R {
+    let w = at.width;
+    courant / (signal_rate(u.gas, u.internal, w, gamma) + viscous_rate(kinematic, w))
+}
+
+/// Returns the rate at which a cell loses heat through a face of unit width to a cell beyond it. Both are given by density and internal
+/// energy density.
+#[device]
+fn heat_rate<R: Real>(here: [R; 2], beyond: [R; 2], kappa: &Conductivity<R>) -> R {
     let factor = kappa.gamma - 1.0;
-    let even = kappa.per_density * face_density(here.density, beyond.density);
-    // the round-off of cold gas may make it negative
-    let zero = 0.0 * here.density;
-    let temperature = factor * internal_energy(here).max(zero) / here.density;
-    let other = factor * internal_energy(beyond).max(zero) / beyond.density;
-    factor * (even + kappa.constant / here.density) * mean_power(temperature, other, kappa.power)
+    let even = kappa.per_density * face_density(here[0], beyond[0]);
+    let temperature = factor * here[1] / here[0];
+    let other = factor * beyond[1] / beyond[0];
+    factor * (even + kappa.constant / here[0]) * mean_power(temperature, other, kappa.power)
 }
 
 /// Conductivity and Courant number.
@@ -283,6 +306,32 @@ pub struct HeatLimit<R> {
     pub courant: R,
 }
 
+/// Returns the rate at which a cell loses heat to its neighbours below and above it along x, y, z.
+#[device]
+fn conductive_rate<R: Real>(
+    here: [R; 2],
+    near: &[[R; 2]; 6],
+    w: [R; 3],
+    kappa: &Conductivity<R>,
+) -> R {
+    let x = heat_rate(here, near[0], kappa) + heat_rate(here, near[1], kappa);
+    let y = heat_rate(here, near[2], kappa) + heat_rate(here, near[3], kappa);
+    let z = heat_rate(here, near[4], kappa) + heat_rate(here, near[5], kappa);
+    sum3(x / (w[0] * w[0]), y / (w[1] * w[1]), z / (w[2] * w[2]))
+}
+
+/// Returns density and internal energy density of gas.
+#[device]
+fn thermal<R: Real>(u: Conserved<R>) -> [R; 2] {
+    [u.density, warm_energy(u)]
+}
+
+/// Returns density and internal energy density of gas with two energies.
+#[device]
+fn dual_thermal<R: Real>(u: DualGas<R>) -> [R; 2] {
+    [u.gas.density, u.internal]
+}
+
 /// Step in which signals and the diffusion of heat together leave a cell less than once, times the Courant number.
 #[device]
 pub fn conductive_limit<R: Real>(
@@ -290,11 +339,36 @@ pub fn conductive_limit<R: Real>(
     at: &Place<R>,
     p: &HeatLimit<R>,
 ) -> R {
-    let (here, w) = (u.at(0, 0, 0), at.width);
-    let kappa = &p.kappa;
-    let x = heat_rate(here, u.at(-1, 0, 0), kappa) + heat_rate(here, u.at(1, 0, 0), kappa);
-    let y = heat_rate(here, u.at(0, -1, 0), kappa) + heat_rate(here, u.at(0, 1, 0), kappa);
-    let z = heat_rate(here, u.at(0, 0, -1), kappa) + heat_rate(here, u.at(0, 0, 1), kappa);
-    let sum = sum3(x / (w[0] * w[0]), y / (w[1] * w[1]), z / (w[2] * w[2]));
-    p.courant / (signal_rate(here, w, kappa.gamma) + sum)
+    let (gas, w) = (u.at(0, 0, 0), at.width);
+    let here = thermal(gas);
+    let near = [
+        thermal(u.at(-1, 0, 0)),
+        thermal(u.at(1, 0, 0)),
+        thermal(u.at(0, -1, 0)),
+        thermal(u.at(0, 1, 0)),
+        thermal(u.at(0, 0, -1)),
+        thermal(u.at(0, 0, 1)),
+    ];
+    let heat = conductive_rate(here, &near, w, &p.kappa);
+    p.courant / (signal_rate(gas, here[1], w, p.kappa.gamma) + heat)
+}
+
+/// As [`conductive_limit`], with the temperature of the internal energy.
+#[device]
+pub fn dual_conductive_limit<R: Real>(
+    u: &Stencil<R, DualGas<R>>,
+    at: &Place<R>,
+    p: &HeatLimit<R>,
+) -> R {
+    let (both, w) = (u.at(0, 0, 0), at.width);
+    let near = [
+        dual_thermal(u.at(-1, 0, 0)),
+        dual_thermal(u.at(1, 0, 0)),
+        dual_thermal(u.at(0, -1, 0)),
+        dual_thermal(u.at(0, 1, 0)),
+        dual_thermal(u.at(0, 0, -1)),
+        dual_thermal(u.at(0, 0, 1)),
+    ];
+    let heat = conductive_rate(dual_thermal(both), &near, w, &p.kappa);
+    p.courant / (signal_rate(both.gas, both.internal, w, p.kappa.gamma) + heat)
 }

@@ -10,8 +10,8 @@ pub use config::{ConductionConfig, ViscosityConfig};
 use crate::fields::{Gas, GasModel};
 use crate::register::Register;
 use faces::{
-    Conductivity, HeatLimit, Transport, conductive_limit, dual_heat_flux, heat_flux,
-    viscous_and_heat_flux, viscous_flux, viscous_limit,
+    Conductivity, HeatLimit, Transport, conductive_limit, dual_conductive_limit, dual_heat_flux,
+    dual_viscous_limit, heat_flux, viscous_and_heat_flux, viscous_flux, viscous_limit,
 };
 use nestar_engine::{Engine, Error, Plugin};
 
@@ -45,12 +45,20 @@ impl Plugin for Diffusion {
             require_moving(sim, frozen, "conduction")?;
             conductivity = Some(given.conductivity(&sim.deck, gamma)?);
         }
+        let courant = self.courant;
         if let Some(kinematic) = kinematic {
-            sim.limit::<Gas, viscous_limit>("viscosity", [kinematic, gamma, self.courant]);
+            let given = [kinematic, gamma, courant];
+            match dual {
+                false => sim.limit::<Gas, viscous_limit>("viscosity", given),
+                true => sim.limit::<Gas, dual_viscous_limit>("viscosity", given),
+            }
         }
         if let Some(kappa) = conductivity {
-            let courant = self.courant;
-            sim.limit::<Gas, conductive_limit>("conduction", HeatLimit { kappa, courant });
+            let given = HeatLimit { kappa, courant };
+            match dual {
+                false => sim.limit::<Gas, conductive_limit>("conduction", given),
+                true => sim.limit::<Gas, dual_conductive_limit>("conduction", given),
+            }
         }
         register_fluxes(sim, kinematic, conductivity, dual);
         Ok(())

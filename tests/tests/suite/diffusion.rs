@@ -224,6 +224,53 @@ fn heat_of_viscosity_reaches_the_internal_energy() {
     assert!((single / dual - 1.0).abs() < 1e-6, "{ends:?}");
 }
 
+/// Uniform gas in a stream of Mach 1e10, whose total energy does not tell the internal energy. The end is so late that steps are as long as
+/// their limit.
+#[test]
+fn limits_of_cold_gas_have_the_temperature_of_the_internal_energy() {
+    let uniform = |table: &str| {
+        format!(
+            r#"
+scenario = "formula"
+{table}
+[hydro]
+dual_energy = true
+[initial]
+density = "1"
+pressure = "1e-20"
+velocity_x = "1.3"
+[domain]
+cells = [8, 8, 8]
+[time]
+end = 1e9
+[mesh]
+max_level = 0
+"#
+        )
+    };
+    let first = |text: &str| {
+        Stepper::new(text, &["run.precision=double"])
+            .steps(1)
+            .time()
+    };
+    let sound = (5.0_f64 / 3.0 * 1e-20).sqrt();
+    let signals = 8.0 * (1.3 + 3.0 * sound);
+    // the diffusivity of heat is 1e-21/T
+    let heat = 6.0 * 64.0 * 1e-21 / 1e-20;
+    let momentum = 8.0 / 3.0 * 3.0 * 64.0 * 0.1;
+    for (table, rate) in [
+        (
+            "[conduction]\ndiffusivity = 1e-21\ntemperature_power = -1",
+            heat,
+        ),
+        ("[viscosity]\nkinematic = 0.1", momentum),
+    ] {
+        let (found, exact) = (first(&uniform(table)), 0.8 / (signals + rate));
+        let error = found / exact - 1.0;
+        assert!(error.abs() < 1e-9, "{table}: {found:e} for {exact:e}");
+    }
+}
+
 #[test]
 fn tables_without_sense_are_refused_with_key_and_reason() {
     let blast = |more: &str, settings: &[&str]| {
