@@ -6,7 +6,8 @@
 use nestar_device::math::{pow, sum3};
 use nestar_device::{Face, FaceStencil, Place, Real, Stencil, device};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::eos::internal_energy;
+use nestar_kernels::hydro::dual::primitive;
+use nestar_kernels::hydro::eos::{internal_energy, signal_rate};
 
 /// Gas with its internal energy, of the dual-energy formalism.
 #[device]
@@ -231,15 +232,12 @@ fn warm_energy<R: Real>(u: Conserved<R>) -> R {
 
 /// Returns the rate at which signals cross a cell, the inverse of the step for a Courant number of 1.
 #[device]
-fn signal_rate<R: Real>(u: Conserved<R>, internal: R, width: [R; 3], gamma: R) -> R {
-    let inverse = 1.0 / u.density;
-    let sound = (gamma * (gamma - 1.0) * internal * inverse).sqrt();
+fn crossing_rate<R: Real>(u: Conserved<R>, internal: R, width: [R; 3], gamma: R) -> R {
     let m = u.momentum;
-    sum3(
-        ((m[0] * inverse).abs() + sound) / width[0],
-        ((m[1] * inverse).abs() + sound) / width[1],
-        ((m[2] * inverse).abs() + sound) / width[2],
-    )
+    let state = [u.density, m[0], m[1], m[2], u.energy];
+    let w = primitive(&state, internal, gamma);
+    let inverse = [1.0 / width[0], 1.0 / width[1], 1.0 / width[2]];
+    signal_rate(&w, &inverse, gamma)
 }
 
 /// Returns the density at a face, the harmonic mean of both sides, over the density of one side.
@@ -270,7 +268,7 @@ pub fn viscous_limit<R: Real>(
     courant: R,
 ) -> R {
     let w = at.width;
-    courant / (signal_rate(u, warm_energy(u), w, gamma) + viscous_rate(kinematic, w))
+    courant / (crossing_rate(u, warm_energy(u), w, gamma) + viscous_rate(kinematic, w))
 }
 
 /// As [`viscous_limit`], with the sound speed of the internal energy.
@@ -283,7 +281,7 @@ pub fn dual_viscous_limit<R: Real>(
     courant: R,
 ) -> R {
     let w = at.width;
-    courant / (signal_rate(u.gas, u.internal, w, gamma) + viscous_rate(kinematic, w))
+    courant / (crossing_rate(u.gas, u.internal, w, gamma) + viscous_rate(kinematic, w))
 }
 
 /// Returns the rate at which a cell loses heat through a face of unit width to a cell beyond it. Both are given by density and internal
@@ -350,7 +348,7 @@ pub fn conductive_limit<R: Real>(
         thermal(u.at(0, 0, 1)),
     ];
     let heat = conductive_rate(here, &near, w, &p.kappa);
-    p.courant / (signal_rate(gas, here[1], w, p.kappa.gamma) + heat)
+    p.courant / (crossing_rate(gas, here[1], w, p.kappa.gamma) + heat)
 }
 
 /// As [`conductive_limit`], with the temperature of the internal energy.
@@ -370,5 +368,5 @@ pub fn dual_conductive_limit<R: Real>(
         dual_thermal(u.at(0, 0, 1)),
     ];
     let heat = conductive_rate(dual_thermal(both), &near, w, &p.kappa);
-    p.courant / (signal_rate(both.gas, both.internal, w, p.kappa.gamma) + heat)
+    p.courant / (crossing_rate(both.gas, both.internal, w, p.kappa.gamma) + heat)
 }
