@@ -4,7 +4,7 @@ pub mod quantities;
 
 use crate::units::Units;
 use bevy_ecs::prelude::*;
-use nestar_deck::Curve;
+use nestar_deck::{Curve, Deck, DeckError};
 use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
@@ -223,6 +223,61 @@ pub struct GasFloors {
     pub temperature_k: f64,
     /// Smallest Jeans length in cells of the finest level.
     pub jeans_cells: f64,
+}
+
+impl GasFloors {
+    /// Sets the temperature floor at `path` of another table to that of `[floors]`, if there is one, unless the deck gives it. `own` reads
+    /// the key.
+    ///
+    /// # Errors
+    /// The deck gives two different values.
+    pub fn hold_temperature(
+        self,
+        deck: &mut Deck,
+        path: &str,
+        own: impl Fn(&mut Deck) -> Result<f64, DeckError>,
+    ) -> Result<(), DeckError> {
+        hold_floor(
+            deck,
+            [path, "floors.temperature_k"],
+            self.temperature_k,
+            own,
+        )
+    }
+
+    /// Sets the smallest Jeans length at `path` of another table, as [`GasFloors::hold_temperature`].
+    ///
+    /// # Errors
+    /// The deck gives two different values.
+    pub fn hold_jeans(
+        self,
+        deck: &mut Deck,
+        path: &str,
+        own: impl Fn(&mut Deck) -> Result<f64, DeckError>,
+    ) -> Result<(), DeckError> {
+        hold_floor(deck, [path, "floors.jeans_cells"], self.jeans_cells, own)
+    }
+}
+
+/// Sets the key `path` to the value `floor` of the key `of_gas`, unless the deck gives both.
+fn hold_floor(
+    deck: &mut Deck,
+    [path, of_gas]: [&str; 2],
+    floor: f64,
+    own: impl Fn(&mut Deck) -> Result<f64, DeckError>,
+) -> Result<(), DeckError> {
+    if floor == 0.0 {
+        return Ok(());
+    }
+    deck.fill(path, floor);
+    let own = own(deck)?;
+    if own == floor {
+        return Ok(());
+    }
+    let why = format!(
+        "`{path}` is {own}, but `{of_gas}`, which holds for all of the gas, is {floor}: remove `{path}`"
+    );
+    Err(deck.error_at(path, why))
 }
 
 /// Formula of the pressure at a temperature, of a plugin that defines `temperature_k`. Initial states and inflow that give a temperature use

@@ -20,6 +20,16 @@ pub struct Conserved<R: Lane> {
     pub energy: R,
 }
 
+/// Returns the gas of a state with one more component after it.
+#[device]
+pub fn gas_of<R: Lane>(u: [R; 6]) -> Conserved<R> {
+    Conserved::<R> {
+        density: u[0],
+        momentum: [u[1], u[2], u[3]],
+        energy: u[4],
+    }
+}
+
 /// Returns the kinetic energy density `|m|^2 / (2 rho)`.
 #[device]
 pub fn kinetic_energy<R: Lane>(u: Conserved<R>) -> R {

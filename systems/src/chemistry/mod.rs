@@ -97,7 +97,11 @@ impl Plugin for Chemistry {
         if !sim.deck.has("chemistry") {
             return Ok(());
         }
-        one_floor(sim)?;
+        if let Some(&floors) = sim.world.get_resource::<GasFloors>() {
+            // a missing floor has just been filled in
+            let own = |deck: &mut Deck| Ok(ChemistryConfig::read(deck)?.floor_k.unwrap_or(0.0));
+            floors.hold_temperature(&mut sim.deck, "chemistry.floor_k", own)?;
+        }
         let config = ChemistryConfig::read(&mut sim.deck)?;
         let fraction = |name: &&'static str| match *name {
             "HI" => (*name, config.hydrogen_fraction),
@@ -165,26 +169,6 @@ impl Plugin for Chemistry {
             }
         }
     }
-}
-
-/// Sets the temperature floor of chemistry to that of the table `[floors]`, unless the deck gives it.
-///
-/// # Errors
-/// The deck gives two different values.
-fn one_floor(sim: &mut Engine) -> Result<(), DeckError> {
-    let floors = sim.world.get_resource::<GasFloors>();
-    let Some(floor) = floors.map(|f| f.temperature_k).filter(|t| *t > 0.0) else {
-        return Ok(());
-    };
-    sim.deck.fill("chemistry.floor_k", floor);
-    let own = ChemistryConfig::read(&mut sim.deck)?.floor_k;
-    let Some(own) = own.filter(|own| *own != floor) else {
-        return Ok(());
-    };
-    let why = format!(
-        "`chemistry.floor_k` is {own}, but `floors.temperature_k`, which holds for all of the gas, is {floor}: remove `chemistry.floor_k`"
-    );
-    Err(sim.deck.error_at("chemistry.floor_k", why))
 }
 
 /// Configuration and parameters of cells.

@@ -6,7 +6,7 @@ use nestar_kernels::cooling::cell::{
     table_temperature,
 };
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::eos::internal_energy;
+use nestar_kernels::hydro::eos::{gas_of, internal_energy};
 use nestar_kernels::mesh::subcycle::{DONE, Subcycle};
 
 /// Solar metallicity by mass.
@@ -97,16 +97,6 @@ pub(super) fn cooling_time_metal<R: Real>(u: [R; 6], p: &CoolingModel<R>) -> R {
         weight: p.weight,
     };
     net_cooling_time(gas_of(u), place, p).abs()
-}
-
-/// Returns the gas of a state with metals.
-#[device]
-fn gas_of<R: Real>(u: [R; 6]) -> Conserved<R> {
-    Conserved::<R> {
-        density: u[0],
-        momentum: [u[1], u[2], u[3]],
-        energy: u[4],
-    }
 }
 
 /// Returns the metallicity in solar units.

@@ -184,38 +184,12 @@ fn one_floor(sim: &mut Engine) -> Result<(), DeckError> {
     let Some(&floors) = sim.world.get_resource::<GasFloors>() else {
         return Ok(());
     };
+    let own = |deck: &mut Deck| deck.table::<CoolingConfig>("cooling");
     let deck = &mut sim.deck;
-    for (key, floor) in [
-        ("floor_k", floors.temperature_k),
-        ("jeans_cells", floors.jeans_cells),
-    ] {
-        if floor > 0.0 {
-            deck.fill(&format!("cooling.{key}"), floor);
-        }
-    }
-    let own: CoolingConfig = deck.table("cooling")?;
-    for (key, of_gas, own, floor) in [
-        (
-            "floor_k",
-            "temperature_k",
-            own.floor_k,
-            floors.temperature_k,
-        ),
-        (
-            "jeans_cells",
-            "jeans_cells",
-            own.jeans_cells,
-            floors.jeans_cells,
-        ),
-    ] {
-        if floor > 0.0 && own != floor {
-            let why = format!(
-                "`cooling.{key}` is {own}, but `floors.{of_gas}`, which holds for all of the gas, is {floor}: remove `cooling.{key}`"
-            );
-            return Err(deck.error_at(&format!("cooling.{key}"), why));
-        }
-    }
-    Ok(())
+    floors.hold_temperature(deck, "cooling.floor_k", |deck| Ok(own(deck)?.floor_k))?;
+    floors.hold_jeans(deck, "cooling.jeans_cells", |deck| {
+        Ok(own(deck)?.jeans_cells)
+    })
 }
 
 /// Returns the names of the cooling time and of its minimum; with chemistry, of those of metals.

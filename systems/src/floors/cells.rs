@@ -2,7 +2,7 @@
 
 use nestar_device::{Real, device};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::eos::internal_energy;
+use nestar_kernels::hydro::eos::{gas_of, internal_energy};
 use nestar_kernels::mesh::subcycle::{DONE, Subcycle};
 
 /// Names of the sums, in their order.
@@ -121,16 +121,6 @@ fn of_both<R: Real>(f: FlooredGas<R>) -> Subcycle<[R; 6], [R; 0], [R; 8]> {
         sums: f.gains,
         status: DONE,
         work: 1,
-    }
-}
-
-/// Returns the gas of a state with internal energy.
-#[device]
-fn gas_of<R: Real>(u: [R; 6]) -> Conserved<R> {
-    Conserved::<R> {
-        density: u[0],
-        momentum: [u[1], u[2], u[3]],
-        energy: u[4],
     }
 }
 
