@@ -269,7 +269,7 @@ fn hold_floor(
     if floor == 0.0 {
         return Ok(());
     }
-    deck.fill(path, floor);
+    deck.fill(path, of_gas, floor);
     let own = own(deck)?;
     if own == floor {
         return Ok(());

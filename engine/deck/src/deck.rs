@@ -36,6 +36,8 @@ pub struct Deck {
     claims: Vec<Claim>,
     /// Keys that overrides have set.
     overridden: Vec<String>,
+    /// Keys that [`Deck::fill`] has set.
+    filled: Vec<FilledKey>,
     names: NamedNumbers,
     /// Code units, or the errors in their table.
     units: Result<CodeUnits, DeckError>,
@@ -50,6 +52,14 @@ struct Claim {
     /// Known keys; only for the top level.
     keys: Vec<String>,
     resolved: toml::Table,
+}
+
+/// A key whose value follows from another one.
+#[derive(Clone, Debug)]
+struct FilledKey {
+    path: String,
+    /// Path of the other key or table.
+    from: String,
 }
 
 /// Key of the folder of the files that a deck names.
@@ -123,6 +133,7 @@ impl Deck {
             root,
             claims: Vec::new(),
             overridden: Vec::new(),
+            filled: Vec::new(),
         };
         deck.read_names()?;
         Ok(deck)
@@ -457,22 +468,38 @@ impl Deck {
         Ok(units)
     }
 
-    /// Sets the key at `path` to a default that follows from other tables, if the deck has its table but not the key.
-    pub fn fill(&mut self, path: &str, value: f64) {
+    /// Sets the key at `path` to a default that follows from the key or table at `from`, if the deck has the table of `path` but not the
+    /// key. Errors at `path` then point at `from`.
+    pub fn fill(&mut self, path: &str, from: &str, value: f64) {
         let Some((table, _)) = path.rsplit_once('.') else {
             return;
         };
         let (Some(location), false) = (self.table_location(table), self.has(path)) else {
             return;
         };
+        let written = steps(from).and_then(|from| self.root.find(&from).location.cloned());
         let node = DeckNode {
             value: DeckValue::Number(value),
-            location: location.clone(),
+            location: written.unwrap_or_else(|| location.clone()),
         };
-        if let Some(path) = steps(path) {
-            // the table exists, so this cannot fail
-            let _ = insert(&mut self.root, &path, node, &location);
+        let Some(keys) = steps(path) else {
+            return;
+        };
+        // the table exists, so this cannot fail
+        if insert(&mut self.root, &keys, node, &location).is_ok() {
+            self.filled.push(FilledKey {
+                path: path.into(),
+                from: from.into(),
+            });
         }
+    }
+
+    /// Returns the path that messages about the value at `path` name: that of the key or table from which [`Deck::fill`] has
+    /// set it, or `path`.
+    #[must_use]
+    pub fn written<'a>(&'a self, path: &'a str) -> &'a str {
+        let filled = self.filled.iter().find(|key| key.path == path);
+        filled.map_or(path, |key| &key.from)
     }
 
     /// Returns the position of a table.

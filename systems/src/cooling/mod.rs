@@ -46,6 +46,8 @@ const MILLION_YEARS: f64 = 3.155_76e13;
 const HEATING: &str = "cooling.heating";
 /// Key of the mean molecular weight.
 const WEIGHT: &str = "cooling.mean_molecular_weight";
+/// Key of that of the gas.
+const WEIGHT_OF_GAS: &str = "hydro.mean_molecular_weight";
 /// Sums of the account.
 const ENERGIES: [&str; 3] = ["radiated", "heated", "floored"];
 
@@ -79,7 +81,7 @@ impl Plugin for Cooling {
         if sim.deck.has(WEIGHT) && !sim.deck.has("chemistry") {
             let config: CoolingConfig = sim.deck.table("cooling")?;
             let weight = config.mean_molecular_weight;
-            sim.deck.fill("hydro.mean_molecular_weight", weight);
+            sim.deck.fill(WEIGHT_OF_GAS, WEIGHT, weight);
         }
         let [name, _] = names_of_time(&sim.deck);
         sim.derived_when_built(name, "time", cooling_time::DOC, |sim, model| {
@@ -163,13 +165,13 @@ fn one_weight(deck: &mut Deck, model: &GasModel) -> Result<(), DeckError> {
         return Ok(());
     };
     let weight = physical.mean_molecular_weight;
-    deck.fill(WEIGHT, weight);
+    deck.fill(WEIGHT, WEIGHT_OF_GAS, weight);
     let own = deck
         .table::<CoolingConfig>("cooling")?
         .mean_molecular_weight;
     if own != weight {
         let why = format!(
-            "`{WEIGHT}` is {own}, but `hydro.mean_molecular_weight`, which sets the temperature of the gas, is {weight}: use the same value"
+            "`{WEIGHT}` is {own}, but `{WEIGHT_OF_GAS}`, which sets the temperature of the gas, is {weight}: use the same value"
         );
         return Err(deck.error_at(WEIGHT, why));
     }

@@ -209,10 +209,11 @@ fn check_reach(
     [lowest, highest]: [f64; 2],
 ) -> Result<(), DeckError> {
     let known = |lowest: f64| format!("the rates of `cooling.table` start at {lowest} K");
+    let key = deck.written("cooling.floor_k");
     if config.floor_k < lowest * (1.0 - 1e-9) {
         let (known, floor) = (known(lowest), config.floor_k);
-        let why = format!("{known}, but `cooling.floor_k` is {floor} K: raise it to {lowest}");
-        return Err(deck.error_at("cooling.floor_k", why));
+        let why = format!("{known}, but `{key}` is {floor} K: raise it to {lowest}");
+        return Err(deck.error_at(key, why));
     }
     let top = config.top_k.min(highest);
     if top <= config.floor_k {
@@ -223,10 +224,10 @@ fn check_reach(
             "cooling.table"
         };
         let why = format!(
-            "`cooling.floor_k` is {floor} K, but the rates end at {top} K because of `{by}`: lower the floor or change `{by}`"
+            "`{key}` is {floor} K, but the rates end at {top} K because of `{by}`: lower the floor or change `{by}`"
         );
         let given = cut && deck.has(by);
-        return Err(deck.error_at(if given { by } else { "cooling.floor_k" }, why));
+        return Err(deck.error_at(if given { by } else { key }, why));
     }
     let lowest = match &config.table {
         RatesConfig::Laws(laws) => laws.temperature_k[0],

@@ -124,7 +124,7 @@ impl Plugin for SelfGravity {
         }
         if let Some(units) = Units::find(sim) {
             let newton = units.gravitational_constant();
-            sim.deck.fill("gravity.constant", newton);
+            sim.deck.fill("gravity.constant", "units", newton);
         }
         let config: GravityConfig = sim.deck.table("gravity")?;
         sim.world

@@ -224,6 +224,29 @@ fn floors_of_the_gas_have_its_temperature() {
     }
 }
 
+/// Cooling takes its floor from the table `[floors]`; messages name the key that the deck has.
+#[test]
+fn messages_about_a_floor_that_cooling_takes_over_name_the_key_of_the_deck() {
+    let scratch = Scratch::new();
+    let table = write_table(&scratch.path().join("table.zarr"), 1.0);
+    let refused = |text: &str, key: &str, floor: &str| {
+        let set = format!("{key}={floor}");
+        let deck = nestar_tests::decks::deck(text, &[&*table, &set]);
+        let sim = App::default().simulation(deck);
+        let why = sim.map(|_| ()).expect_err("refused").to_string();
+        let named = format!("`{key}` is {floor} K");
+        let place = format!("--set {set}: ");
+        assert!(why.contains(&named) && why.contains(&place), "{why}");
+        why
+    };
+    let of_gas = "floors.temperature_k";
+    for floor in ["1", "2000000000"] {
+        let why = refused(&raised(""), of_gas, floor);
+        assert!(!why.contains("cooling.floor_k"), "{why}");
+        refused(GAS, "cooling.floor_k", floor);
+    }
+}
+
 /// Inflow in the state of the gas at its upper end.
 const INFLOW: [&str; 6] = [
     "initial.temperature_k=1.3e4",

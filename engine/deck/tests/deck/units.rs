@@ -228,13 +228,19 @@ fn a_check_reports_an_error_of_units_once() {
 
 #[test]
 fn a_default_that_follows_is_no_override() -> Result<(), DeckError> {
-    let mut deck = Deck::parse("d.toml", "[part]\nlaw = \"x\"\n")?;
-    deck.fill("part.width", 3.0);
-    deck.fill("other.width", 3.0);
+    let mut deck = Deck::parse("d.toml", "[part]\nlaw = \"x\"\n[whole]\nedge = 3\n")?;
+    assert_eq!(deck.written("part.width"), "part.width");
+    deck.fill("part.width", "whole.edge", 3.0);
+    deck.fill("other.width", "whole.edge", 3.0);
     assert_eq!(deck.table::<Part>("part")?.width, 3.0);
     assert!(!deck.is_overridden("part.width") && !deck.has("other"));
-    deck.fill("part.width", 4.0);
+    deck.fill("part.width", "part.law", 4.0);
     assert_eq!(deck.table::<Part>("part")?.width, 3.0);
+    // messages name the key that the user has written
+    assert_eq!(deck.written("part.width"), "whole.edge");
+    assert_eq!(deck.written("other.width"), "other.width");
+    let why = deck.error_at("part.width", "too wide").to_string();
+    assert!(why.contains("d.toml:4:"), "{why}");
     Ok(())
 }
 
