@@ -386,12 +386,29 @@ impl GasModel {
         rules.with_sets(self.sets)
     }
 
-    /// Returns the components of the gas, then those of the named scalars, as components for functions.
+    /// Returns the components of the gas, then those of the named scalars, as components for functions. An energy that the gas does not
+    /// have is read as 0, and a function that returns it is refused.
     ///
     /// # Errors
     /// A name is not that of a scalar.
     pub fn components(&self, scalars: &[&str]) -> Result<Components, Error> {
-        Ok(Components::of(&self.component_numbers(scalars)?))
+        Ok(self.chosen(self.component_numbers(scalars)?))
+    }
+
+    /// Returns the components of the gas in its rest frame, as [`GasModel::component_numbers_at_rest`], for functions.
+    ///
+    /// # Errors
+    /// A name is not that of a scalar.
+    pub(crate) fn components_at_rest(&self, scalars: &[&str]) -> Result<Components, Error> {
+        Ok(self.chosen(self.component_numbers_at_rest(scalars)?))
+    }
+
+    /// Returns components of the gas for functions, which must not return an energy that the gas does not have.
+    fn chosen(&self, mut numbers: Vec<usize>) -> Components {
+        if !self.equation.has_energy() {
+            numbers[GAS_COMPONENTS - 1] = Components::ABSENT;
+        }
+        Components::of(&numbers)
     }
 
     /// Returns the components of the gas for functions whose state is a `Conserved`; an energy that it does not have is read as 0.

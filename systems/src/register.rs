@@ -30,7 +30,8 @@ pub trait Register {
     fn selection(&mut self) -> StateSelection<'_>;
 
     /// Selects functions of the gas and of these scalars: their state has the five components of the gas, then the
-    /// scalars in this order.
+    /// scalars in this order. Gas without an energy reads as gas with an energy of 0; functions that return its state are
+    /// refused.
     ///
     /// # Errors
     /// The gas has no such scalar, or is not built yet.
@@ -48,8 +49,7 @@ pub trait Register {
     /// As [`Register::with_scalars`].
     fn at_rest(&mut self, names: &[&str]) -> Result<StateSelection<'_>, Error> {
         let mut selection = self.selection();
-        let numbers = gas(selection.sim, "at_rest")?.component_numbers_at_rest(names)?;
-        selection.components = Components::of(&numbers);
+        selection.components = gas(selection.sim, "at_rest")?.components_at_rest(names)?;
         Ok(selection)
     }
 

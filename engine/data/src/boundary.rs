@@ -3,6 +3,7 @@
 use super::cell_args::CellMap;
 use super::failure::FaultBox;
 use super::field_spec::{Element, FieldSpec};
+use super::pool::Field;
 use nestar_device::{
     CellFn, CellInputs, CellState, Ghost, InnerCells, MAX_INNER_CELLS, Parameter, Place, Precise,
     Real,
@@ -31,11 +32,11 @@ pub struct FunctionRule<M: BoundaryFn> {
 }
 
 impl<M: BoundaryFn> FunctionRule<M> {
-    /// Creates the rule `word` for a field.
+    /// Creates the rule `word` for the field `F`.
     ///
     /// # Errors
     /// The function does not fit the field; its parameters contain a table.
-    pub fn new(
+    pub fn new<F: Field>(
         word: &str,
         parameters: M::Parameters,
         spec: &FieldSpec,
@@ -46,6 +47,8 @@ impl<M: BoundaryFn> FunctionRule<M> {
         let components = spec.components.len();
         let cells = <M::State<f64> as InnerCells>::CELLS;
         let name = M::ITEM.name;
+        let fits = spec.check_leading(name, F::NAME, reads.max(gives));
+        fits.map_err(|why| format!("the boundary `{word}`: {why}"))?;
         if reads.max(gives) > components || !(1..=MAX_INNER_CELLS).contains(&cells) {
             return Err(format!(
                 "the boundary `{word}`: `{name}` reads {reads} components of {cells} inner cells and gives {gives}; the field has \
@@ -231,6 +234,12 @@ mod tests {
     use nestar_kernels::mesh::{Boundaries, CellBlock, FaceRule};
     use std::sync::Arc;
 
+    struct Dust;
+
+    impl Field for Dust {
+        const NAME: &'static str = "dust";
+    }
+
     #[device]
     fn copied<R: Real>(ghost: Ghost<R, R, 1>) -> R {
         ghost.at(0)
@@ -247,7 +256,7 @@ mod tests {
         FunctionRule<M>: CellRule<f64>,
     {
         let (spec, faults) = (FieldSpec::cells(&["dust"]), FaultBox::default());
-        let rule = FunctionRule::<M>::new("word", [], &spec, faults.clone());
+        let rule = FunctionRule::<M>::new::<Dust>("word", [], &spec, faults.clone());
         let mut faces = [[(); 2]; 3].map(|sides| sides.map(|()| FaceRule::Outflow));
         faces[0][1] = FaceRule::Rule(Arc::new(rule.expect("a rule")));
         let boundaries = Boundaries {

@@ -161,6 +161,13 @@ impl FunctionNeeds {
                 "`{name}` reads derived inputs and further fields, which is not supported"
             ));
         }
+        let states = self.components.into_iter();
+        let fields = std::iter::once(first).chain(inputs.fields());
+        for (n, (source, count)) in fields.zip(states).enumerate() {
+            if n > 0 || chosen.lead() {
+                (source.spec()).check_leading(name, source.name(), count)?;
+            }
+        }
         let numbers = inputs.numbers.map(DerivedInputs::count);
         let counts = [first.count()].into_iter().chain(numbers);
         let counts = counts.chain(inputs.fields().map(CellSource::count));

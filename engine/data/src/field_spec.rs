@@ -139,6 +139,8 @@ pub struct FieldSpec {
     /// Functions of states for averages, corrections and interpolations; `None` if all states are physical and
     /// interpolated component by component.
     pub states: Option<StateRules>,
+    /// Largest state of leading components; `None` if functions may take any number of them.
+    pub leading: Option<LeadingState>,
     /// `true` if diagnostics list the domain sums of the components and their drifts.
     pub in_totals: bool,
     /// `true` if snapshots contain the field and a restart reads it; otherwise the plugin recomputes it.
@@ -150,7 +152,58 @@ pub struct FieldSpec {
     pub boundary_conditions: Option<[[BoundaryCondition; 2]; 3]>,
 }
 
+/// Largest state of leading components that a function may take or return, in a field whose further components are of another kind.
+/// A larger state would take them for members that the field lacks.
+#[derive(Clone, Debug)]
+pub struct LeadingState {
+    /// Number of components.
+    pub components: usize,
+    /// Ends the message about a larger state: what the field lacks, and what an author can do.
+    pub advice: String,
+}
+
 impl FieldSpec {
+    /// Checks that the function `name` may take or return `count` leading components of the field `field`.
+    ///
+    /// # Errors
+    /// The state is too large.
+    pub(super) fn check_leading(
+        &self,
+        name: &str,
+        field: &str,
+        count: usize,
+    ) -> Result<(), String> {
+        match &self.leading {
+            Some(LeadingState { components, advice }) if count > *components => Err(format!(
+                "`{name}` has a state of {count} components of the field `{field}`, whose state has {components}: {advice}"
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that the function `name` may return `count` of the chosen components of the field `field`.
+    ///
+    /// # Errors
+    /// The leading components do not have such a state, or the field lacks one of the chosen components.
+    pub(super) fn check_returned(
+        &self,
+        name: &str,
+        field: &str,
+        chosen: &Components,
+        count: usize,
+    ) -> Result<(), String> {
+        if chosen.lead() {
+            return self.check_leading(name, field, count);
+        }
+        if !chosen.lacks(count) {
+            return Ok(());
+        }
+        let advice = self.leading.as_ref().map_or("", |state| &state.advice);
+        Err(format!(
+            "`{name}` returns a component that the field `{field}` lacks: {advice}"
+        ))
+    }
+
     /// Creates a cell-centred field of dimensionless scalars: one bank, limited prolongation, averaged, no flux
     /// correction, no totals, stored.
     #[must_use]
@@ -166,6 +219,7 @@ impl FieldSpec {
             restrict: Restrict::Mean,
             correct: Correct::None,
             states: None,
+            leading: None,
             in_totals: false,
             stored: true,
             working: false,
@@ -297,7 +351,7 @@ impl FieldSpec {
 }
 
 /// The components of the first field that form the state of a function, in order. The default is the leading ones.
-/// A member may be [`Components::ZERO`] instead.
+/// A member may be [`Components::ZERO`] or [`Components::ABSENT`] instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Components([u8; MAX_COMPONENTS]);
 
@@ -311,17 +365,18 @@ impl Components {
     /// Placeholder for a component: reads as 0, and its result is dropped. A state with more members than are chosen is
     /// refused.
     pub const ZERO: usize = u8::MAX as usize - 1;
+    /// Placeholder for a component that the field lacks: reads as 0. A function that returns it is refused.
+    pub const ABSENT: usize = u8::MAX as usize - 2;
 
     /// Creates a choice of these components.
     ///
     /// # Panics
-    /// If there are more numbers than a field may have components, or a number is too large and not
-    /// [`Components::ZERO`].
+    /// If there are more numbers than a field may have components, or a number is too large and no placeholder.
     #[must_use]
     pub fn of(numbers: &[usize]) -> Self {
         let mut chosen = [u8::MAX; MAX_COMPONENTS];
         for (place, &number) in chosen[..numbers.len()].iter_mut().zip(numbers) {
-            let known = number < MAX_COMPONENTS || number == Self::ZERO;
+            let known = number < MAX_COMPONENTS || Self::is_placeholder(number);
             assert!(known, "a field has no component {number}");
             *place = number as u8;
         }
@@ -332,7 +387,19 @@ impl Components {
     #[inline(always)]
     pub(super) fn number(&self, n: usize) -> Option<usize> {
         let number = usize::from(self.0[n]);
-        (number != Self::ZERO).then_some(number)
+        (!Self::is_placeholder(number)).then_some(number)
+    }
+
+    /// Returns `true` for numbers that stand for no component.
+    #[inline(always)]
+    fn is_placeholder(number: usize) -> bool {
+        number == Self::ZERO || number == Self::ABSENT
+    }
+
+    /// Returns `true` if a state of `count` members has one that the field lacks.
+    fn lacks(&self, count: usize) -> bool {
+        let mut members = self.0.iter().take(count);
+        members.any(|&number| usize::from(number) == Self::ABSENT)
     }
 
     /// Returns `true` if the state consists of the leading components.

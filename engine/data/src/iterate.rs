@@ -113,7 +113,9 @@ impl<F: Field> Pool<F> {
         inputs: &InputList,
     ) -> Result<(), String> {
         let returned = <ResultOf<M> as SubcycleResult<f64>>::State::COUNT;
-        let (returned, name, field) = (chosen.wanted(returned), M::ITEM.name, F::NAME);
+        let (name, field) = (M::ITEM.name, F::NAME);
+        (self.spec).check_returned(name, field, chosen, returned)?;
+        let returned = chosen.wanted(returned);
         if M::REACH > 0 || returned > self.components() {
             return Err(format!(
                 "`{name}` gives more components than `{field}` has ({returned}), or reads neighbouring cells, which sub-cycling \

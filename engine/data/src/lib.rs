@@ -32,8 +32,8 @@ pub use columns::{ColumnSums, sum_columns};
 pub use criteria::DerivedInputs;
 pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};
 pub use field_spec::{
-    BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec, Prolong,
-    Restrict,
+    BoundaryCondition, BoundaryRule, Component, Components, Correct, Element, FieldSpec,
+    LeadingState, Prolong, Restrict,
 };
 pub use function_inputs::{CellSource, FieldList, FunctionInputs, InputList};
 pub use iterate::CellSubcycle;

@@ -134,6 +134,7 @@ impl<F: Field> Pool<F> {
 
     pub(super) fn fits_result<M: CellMap>(&self, chosen: &Components) -> Result<(), String> {
         let (returned, there) = (M::Result::<f64>::COMPONENTS, self.components());
+        (self.spec).check_returned(M::ITEM.name, F::NAME, chosen, returned[0])?;
         if chosen.wanted(returned[0]) <= there && returned[1] == 0 {
             return Ok(());
         }
@@ -249,6 +250,7 @@ impl<F: Field> Pool<F> {
         let (there, name) = (self.components(), M::ITEM.name);
         require_cell_values(name, F::NAME, &self.spec)?;
         let (read, returned) = (M::State::<f64>::COUNT, M::Result::<f64>::COUNT);
+        (self.spec).check_leading(name, F::NAME, read.max(returned))?;
         let why = if self.spec.correct != Correct::Fluxes {
             "which has no flux registers: declare `correct: Correct::Fluxes`".into()
         } else if !chosen.lead() {

@@ -26,11 +26,12 @@ pub use diagnostics::require_injection;
 use extremes::Extremes;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
 use nestar_engine::data::{
-    Component, Correct, FieldSpec, Pool, Precision, Prolong, Restrict, Store,
+    Component, Correct, FieldSpec, LeadingState, Pool, Precision, Prolong, Restrict, Store,
 };
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::{Remarks, RunFacts};
 use nestar_engine::{Engine, Error, Plugin};
+use nestar_kernels::choice::Choice;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use solver::HydroSolver;
 
@@ -241,6 +242,14 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter, stages: usize) -> FieldSpe
         components.push(component(name, ENERGY, long_name, None));
     }
     components.extend(model.scalars.iter().map(scalar));
+    let leading = (!model.equation.has_energy()).then(|| LeadingState {
+        components: model.equation.components(),
+        advice: format!(
+            "the gas of hydro.eos = {:?} has no energy; take density and momentum as `[R; 4]`, or, to read the gas as `Conserved` with an \
+             energy of 0 but not to change it, register the function by `sim.with_scalars(&[])?`",
+            model.equation.word()
+        ),
+    });
     FieldSpec {
         components,
         banks: 2 + usize::from(stages > 1),
@@ -249,6 +258,7 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter, stages: usize) -> FieldSpe
         prolong: Prolong::Limited(prolongation),
         correct: Correct::Fluxes,
         states: Some(model.states()),
+        leading,
         in_totals: true,
         ..FieldSpec::cells(&[])
     }

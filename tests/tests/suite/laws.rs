@@ -4,6 +4,8 @@ use super::device_runs::{agree, emulation};
 use super::symmetry::{GENERATORS, changed};
 use nestar::App;
 use nestar::kernels::hydro::EquationOfState;
+use nestar::prelude::*;
+use nestar::stiff::{DONE, Outcome, Subcycling};
 use nestar_tests::choices;
 use nestar_tests::decks::deck;
 use nestar_tests::norms::{magnitudes, totals};
@@ -328,4 +330,199 @@ fn what_needs_an_energy_is_refused() {
     let refused = App::default().simulation(deck(BALL, &["hydro.eos=isothermal"]));
     let error = refused.map(|_| ()).expect_err("refused").to_string();
     assert!(error.contains("hydro.sound_speed"), "{error}");
+}
+
+/// A field that is updated from the gas.
+struct Trace;
+
+impl Field for Trace {
+    const NAME: &'static str = "trace";
+}
+
+#[device]
+fn half<R: Real>(u: Conserved<R>) -> Conserved<R> {
+    let mut v = u;
+    v.energy = 0.5 * u.energy;
+    v
+}
+
+#[device]
+fn half_of_both<R: Real>(u: [R; 6]) -> [R; 6] {
+    [u[0], u[1], u[2], u[3], u[4], 0.5 * u[5]]
+}
+
+#[device]
+fn slow<R: Real>(u: [R; 4]) -> [R; 4] {
+    [u[0], 0.5 * u[1], 0.5 * u[2], 0.5 * u[3]]
+}
+
+#[device]
+fn stiff_half<R: Real>(u: Conserved<R>) -> Outcome<Conserved<R>> {
+    Outcome::<Conserved<R>> {
+        state: half(u),
+        status: DONE,
+    }
+}
+
+#[device]
+fn energy_of<R: Real>(u: Conserved<R>) -> R {
+    u.energy
+}
+
+#[device]
+fn energy_beside<R: Real>(u: (R, Conserved<R>)) -> R {
+    let (_, gas) = u;
+    gas.energy
+}
+
+#[device]
+fn wait<R: Real>(u: Conserved<R>) -> R {
+    u.density / u.energy
+}
+
+#[device]
+fn is_hot<R: Real>(u: &Stencil<R, Conserved<R>>) -> bool {
+    u.at(1, 0, 0).energy > 2.0 * u.at(0, 0, 0).energy
+}
+
+#[device]
+fn heat_down<R: Real>(u: &FaceStencil<R, Conserved<R>>, face: &Face<R>) -> Conserved<R> {
+    let mut below = u.at(-1);
+    below.energy = (below.energy - u.at(0).energy) / face.width;
+    below
+}
+
+#[device]
+fn mirror<R: Real>(ghost: Ghost<R, Conserved<R>, 1>) -> Conserved<R> {
+    ghost.at(0)
+}
+
+/// A program: its declarations, and its registrations.
+#[derive(Clone, Copy)]
+struct Program {
+    declare: Build,
+    build: Build,
+}
+
+impl Plugin for Program {
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        (self.declare)(sim)
+    }
+
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        (self.build)(sim)
+    }
+}
+
+/// Sets a program up.
+fn with_program(declare: Build, build: Build, settings: &[&str]) -> Result<Stepper, Error> {
+    let app = App::default().always(Program { declare, build });
+    Stepper::begin(app.simulation(deck(BALL, settings))?)
+}
+
+type Build = fn(&mut Engine) -> Result<(), Error>;
+
+/// Registers a function whose state has an energy, in each way that there is.
+const DOORS: [(&str, Build); 12] = [
+    ("half", |sim| {
+        sim.source::<Gas, half>([]);
+        Ok(())
+    }),
+    ("half", |sim| {
+        sim.split_source::<Gas, half>([]);
+        Ok(())
+    }),
+    ("half", |sim| {
+        sim.initial::<Gas, half>([]);
+        Ok(())
+    }),
+    ("half", |sim| {
+        sim.with_scalars(&[])?.source::<Gas, half>([]);
+        Ok(())
+    }),
+    ("half_of_both", |sim| {
+        let mut selected = sim.with_scalars(&["dye"])?;
+        selected.source::<Gas, half_of_both>([]);
+        Ok(())
+    }),
+    ("half", |sim| {
+        sim.at_rest(&[])?.source::<Gas, half>([]);
+        Ok(())
+    }),
+    ("stiff_half", |sim| {
+        sim.subcycle::<Gas, stiff_half>(Subcycling::of(1), [])
+    }),
+    ("wait", |sim| {
+        sim.limit::<Gas, wait>("patience", []);
+        Ok(())
+    }),
+    ("is_hot", |sim| {
+        sim.criterion::<Gas, is_hot>([]);
+        Ok(())
+    }),
+    ("heat_down", |sim| {
+        sim.flux::<Gas, heat_down>([]);
+        Ok(())
+    }),
+    ("energy_of", |sim| {
+        sim.column::<Gas, energy_of>("own_energy", Reduce::Integral, []);
+        Ok(())
+    }),
+    ("energy_beside", |sim| {
+        sim.register_field::<Trace>(FieldSpec::cells(&["trace"]))?;
+        sim.source::<(Trace, Gas), energy_beside>([]);
+        Ok(())
+    }),
+];
+
+/// The fifth number of this gas is a scalar, which no function may take for an energy.
+#[test]
+fn functions_of_programs_that_take_an_energy_are_refused() {
+    for law in [&ISOTHERMAL[..], &POLYTROPIC] {
+        let word = law[0].trim_start_matches("hydro.eos=");
+        let advice = format!("{word:?} has no energy");
+        for (door, (function, build)) in DOORS.iter().enumerate() {
+            let refused = with_program(|_| Ok(()), *build, law).map(|_| ());
+            let why = refused.expect_err(function).to_string();
+            let named = why.contains(&format!("`{function}`"));
+            assert!(named && why.contains(&advice), "door {door}: {why}");
+        }
+        let mirrored = [law, &["domain.boundary=mirror"]].concat();
+        let declare: Build = |sim| sim.register_boundary::<Gas, mirror>("mirror", []);
+        let refused = with_program(declare, |_| Ok(()), &mirrored).map(|_| ());
+        let why = refused.expect_err("mirror").to_string();
+        assert!(why.contains("`mirror`") && why.contains(&advice), "{why}");
+    }
+}
+
+/// Functions of density and momentum, and functions that only read with an energy of 0.
+#[test]
+fn functions_of_programs_without_energy_are_accepted() {
+    let declare: Build = |sim| {
+        let frame = GasFrame::Grid;
+        sim.derived::<energy_of>("own_energy", "1", frame, &[], &[])
+    };
+    let build: Build = |sim| {
+        sim.source::<Gas, slow>([]);
+        let mut read = sim.with_scalars(&[])?;
+        read.column::<Gas, energy_of>("least_energy", Reduce::Smallest, []);
+        let mut read = sim.at_rest(&[])?;
+        read.column::<Gas, energy_of>("largest_energy", Reduce::Largest, []);
+        Ok(())
+    };
+    let derived = "diagnostics=[{name=\"derived\", formula=\"own_energy\", reduction=\"max\"}]";
+    let settings = [&ISOTHERMAL[..], &[derived]].concat();
+    let run = with_program(declare, build, &settings);
+    let mut run = run.unwrap_or_else(|e| panic!("{e}"));
+    run.steps(2);
+    let found = run.columns(["least_energy", "largest_energy", "derived"]);
+    assert_eq!(found, [0.0; 3]);
+    // the dye is that of gas that is only slowed down
+    run.state().each_leaf_cell(|_, x, _, u| {
+        let fraction = u[4] / u[0];
+        assert!(
+            (0.25 - 1e-12..=1.0 + 1e-12).contains(&fraction),
+            "{x:?}: {u:?}"
+        );
+    });
 }

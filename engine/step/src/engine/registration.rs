@@ -230,7 +230,8 @@ impl Engine {
     {
         let (faults, name) = (self.world.resource::<FaultBox>().clone(), word.to_string());
         let make = move |_: &mut Deck, _: [usize; 2], spec: &FieldSpec| {
-            let rule = FunctionRule::<M>::new(&name, parameters.clone(), spec, faults.clone());
+            let (parameters, faults) = (parameters.clone(), faults.clone());
+            let rule = FunctionRule::<M>::new::<F>(&name, parameters, spec, faults);
             let rule: Arc<dyn BoundaryRule> = Arc::new(rule.map_err(Error::Setup)?);
             Ok(rule)
         };
