@@ -121,3 +121,20 @@ pub fn correction<R: Real>(
         -(difference * inverse_width)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FACE, QUARTER, fine_means};
+
+    #[test]
+    fn fine_means_have_the_order_of_a_register() {
+        let flux: Vec<f64> = (0..2 * FACE).map(|n| n as f64).collect();
+        let means: Vec<f64> = fine_means(&flux).collect();
+        let exact = |n: usize| {
+            let (component, slow, fast) = (n / QUARTER, n % QUARTER / 4, n % 4);
+            // halfway between the first and the last of four faces
+            (component * FACE + 16 * slow + 2 * fast) as f64 + 4.5
+        };
+        assert_eq!(means, (0..2 * QUARTER).map(exact).collect::<Vec<f64>>());
+    }
+}

@@ -256,6 +256,31 @@ fn individual_masses_and_a_common_mass_are_not_confused() {
     run_to(&scratch, (1, 2), true, &meant).unwrap_or_else(|e| panic!("{e}"));
 }
 
+/// A snapshot of an older program, which had another default or did not have the key, gives its values another meaning.
+#[test]
+fn a_default_that_has_changed_since_the_snapshot_needs_consent() {
+    let scratch = Scratch::new();
+    run_to(&scratch, (1, 1), false, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let (path, default) = (last(&scratch), "zone = 3\\n");
+    let root = path.join("zarr.json");
+    let document = std::fs::read_to_string(&root).expect("it is there");
+    let document = document.replace("\"checksums\":\"blake3\",", "");
+    std::fs::remove_file(path.join("checksums")).expect("it is there");
+    assert!(document.contains(default), "{document}");
+    for (stored, was) in [("zone = 2\\n", "2"), ("", "absent")] {
+        std::fs::write(&root, document.replace(default, stored)).expect("it is written");
+        let refused = run_to(&scratch, (1, 2), true, &[]).expect_err("refused");
+        let why = refused.to_string();
+        let told = format!("particles.zone = 3 (was {was})");
+        assert!(
+            why.contains(&told) && why.contains("--set particles.zone="),
+            "{why}"
+        );
+    }
+    // who says so means it
+    run_to(&scratch, (1, 2), true, &["particles.zone=3"]).unwrap_or_else(|e| panic!("{e}"));
+}
+
 #[test]
 fn particles_keep_the_precision_of_their_snapshot() {
     let scratch = Scratch::new();
