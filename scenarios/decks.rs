@@ -15,10 +15,12 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 50] = shipped![
+pub const DECKS: [ShippedDeck; 58] = shipped![
     "acoustic-wave",
+    "alfven-wave",
     "blast-adaptive",
     "blast-uniform",
+    "brio-wu",
     "cloud-collapse",
     "cloud-crushing",
     "cloud-crushing-6",
@@ -29,6 +31,7 @@ pub const DECKS: [ShippedDeck; 50] = shipped![
     "cooling-blast",
     "cooling-box",
     "cooling-slab",
+    "current-sheet",
     "dam-break",
     "double-mach",
     "equilibrium",
@@ -44,14 +47,19 @@ pub const DECKS: [ShippedDeck; 50] = shipped![
     "jeans",
     "kelvin-helmholtz",
     "koyama-inutsuka",
+    "magnetic-loop",
+    "magnetic-rotor",
+    "mhd-blast",
     "nfw",
     "noh",
     "odd-even",
+    "orszag-tang",
     "plummer",
     "point-masses",
     "primordial-cooling",
     "radiative-shock",
     "rayleigh-taylor",
+    "ryu-jones",
     "sedov",
     "shear-wave",
     "shu-osher",

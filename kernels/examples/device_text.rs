@@ -9,8 +9,8 @@ use nestar_kernels::gravity::stress::{self, STRESS};
 use nestar_kernels::gravity::{self, GRAVITY_KERNELS};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
 use nestar_kernels::hydro::{
-    Conserved, EquationOfState, FluidMethod, LawConstants, Limiter, Reconstruction, RiemannSolver,
-    Scheme, kinetic_energy,
+    Conserved, EquationOfState, FluidMethod, LawConstants, Limiter, MagneticMethod, Reconstruction,
+    RiemannSolver, Scheme, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::RowShape;
@@ -228,14 +228,32 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     };
     let parts = [&isothermal.text(), STEP, RATES];
     let isothermal = without_energy.program(&isothermal.items(), &parts);
-    let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
+    let magnetised = FluidProgram {
+        method: FluidMethod {
+            magnetic: Some(MagneticMethod::Glm),
+            riemann: RiemannSolver::Hlld,
+            ..staged.method
+        },
+        ..staged
+    };
+    let with_field = FieldText {
+        components: 9 + magnetised.scalars,
+        states: Some(mesh::StateRules::of::<hydro::MagneticStates, 9>().items),
+        ..field(0)
+    };
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
+    let mesh_with_field = with_field.program(&[], &of_mesh);
+    let parts = [&magnetised.text(), STEP, RATES];
+    let magnetised = with_field.program(&magnetised.items(), &parts);
+    let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
     let mut texts = vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_fallback", fluid(&other)),
         ("skeletons_staged", fluid(&staged)),
         ("skeletons_isothermal", isothermal),
+        ("skeletons_magnetised", magnetised),
+        ("skeletons_mesh_magnetised", mesh_with_field),
     ];
     texts.extend(cells(&field(1)));
     texts.extend(gravity(&field(0)));

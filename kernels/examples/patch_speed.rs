@@ -4,7 +4,7 @@
 use nestar_kernels::CELLS;
 use nestar_kernels::choice::Choice;
 use nestar_kernels::hydro::{
-    FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, PatchStep,
+    Cleaning, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver, PatchStep,
     Reconstruction, RiemannSolver, Scheme, Variables,
 };
 use std::time::Instant;
@@ -52,6 +52,7 @@ fn rate<R: HydroReal>(method: FluidMethod, lanes: LaneChoice, scalars: usize) ->
         rates: [R::lit(0.1); 3],
         inverse_dx: [R::lit(8.0); 3],
         first_order: None,
+        cleaning: Cleaning::default(),
         before: None,
     };
     let mut best = f64::INFINITY;

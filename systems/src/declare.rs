@@ -298,6 +298,6 @@ impl<T: Copy> PerLevel<T> {
 /// # Errors
 /// The table `[hydro]` is invalid.
 pub(crate) fn gas_has_energy(deck: &mut Deck) -> Result<bool, DeckError> {
-    let config: HydroConfig = deck.table("hydro")?;
+    let config = HydroConfig::of(deck)?;
     Ok(config.eos.0.has_energy())
 }

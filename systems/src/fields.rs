@@ -9,15 +9,16 @@ use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
 use nestar_engine::{Engine, Error};
+use nestar_kernels::hydro::magnetic::FIELD_COMPONENTS;
 use nestar_kernels::hydro::{
     BarotropicStates, DualEnergy, DualStates, EquationOfState, GasStates, LawConstants,
-    RiemannSolver,
+    MagneticMethod, MagneticStates, RiemannSolver,
 };
 use nestar_kernels::mesh::{ShareSets, StateRules};
 use std::sync::Arc;
 
 /// Gas, per unit volume: density, momentum x y z, total energy (unless the equation of state has none), internal energy (with
-/// `hydro.dual_energy`), then passive scalars (mass densities).
+/// `hydro.dual_energy`) or magnetic field x y z and its cleaning variable (with a table `[mhd]`), then passive scalars (mass densities).
 pub struct Gas;
 
 impl Field for Gas {
@@ -317,6 +318,8 @@ pub struct GasModel {
     pub frozen: bool,
     /// The Riemann solver.
     pub riemann: RiemannSolver,
+    /// Treatment of a magnetic field; if set, field and cleaning variable are stored after the first five components.
+    pub magnetic: Option<MagneticMethod>,
     /// Dual-energy thresholds; if set, the internal energy is stored after the first five components.
     pub dual: Option<DualEnergy>,
 }
@@ -341,6 +344,7 @@ impl GasModel {
             pressure_formula: None,
             frozen: false,
             riemann: RiemannSolver::Hllc,
+            magnetic: None,
             dual: None,
         }
     }
@@ -360,7 +364,14 @@ impl GasModel {
     /// Returns the component of the first scalar.
     #[must_use]
     pub(crate) fn first_scalar(&self) -> usize {
-        self.equation.components() + usize::from(self.dual.is_some())
+        let of_field = self.magnetic.map_or(0, |_| FIELD_COMPONENTS);
+        self.equation.components() + of_field + usize::from(self.dual.is_some())
+    }
+
+    /// Returns the component of the magnetic field along x, which those along y and z and the cleaning variable follow.
+    #[must_use]
+    pub fn magnetic_field(&self) -> Option<usize> {
+        self.magnetic.map(|_| GAS_COMPONENTS)
     }
 
     /// Returns density, velocity and pressure of a conserved state.
@@ -380,6 +391,7 @@ impl GasModel {
     pub(crate) fn states(&self) -> StateRules {
         let rules = match self.dual {
             None if self.polytrope().is_some() => StateRules::of::<BarotropicStates, 4>(),
+            None if self.magnetic.is_some() => StateRules::of::<MagneticStates, 9>(),
             None => StateRules::of::<GasStates, 5>(),
             Some(dual) => StateRules::of::<DualStates, 6>().with_threshold(dual.kinetic),
         };

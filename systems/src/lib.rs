@@ -109,7 +109,9 @@ impl DefaultPlugins {
             .optional_table::<spheres::EncounterConfig>("encounter");
         Self(vec![
             BuiltInPlugin::new(refinement).table::<MeshConfig>("mesh"),
-            BuiltInPlugin::new(hydro).table::<hydro::HydroConfig>("hydro"),
+            BuiltInPlugin::new(hydro)
+                .table::<hydro::HydroConfig>("hydro")
+                .optional_table::<hydro::MhdConfig>("mhd"),
             BuiltInPlugin::new(sources::Sources).table::<sources::SourcesConfig>("sources"),
             BuiltInPlugin::new(acceleration::Accelerations),
             BuiltInPlugin::new(diffusion)

@@ -266,7 +266,17 @@ pub(crate) fn add_update<F: FunctionFields, M: CellMap>(
 /// Checks that an update by `M` fits its fields, and starts to compile it for a device; for systems that call the function
 /// themselves.
 pub(crate) fn prepare_update<F: FunctionFields, M: CellMap>(sim: &mut Engine) {
-    (sim.selection()).prepare::<F>(M::ITEM.name, Pool::prepare_update::<M>);
+    prepare_chosen_update::<F, M>(sim, Components::default());
+}
+
+/// Does the same for a function whose first state consists of `components`.
+pub(crate) fn prepare_chosen_update<F: FunctionFields, M: CellMap>(
+    sim: &mut Engine,
+    components: Components,
+) {
+    let mut selection = sim.selection();
+    selection.components = components;
+    selection.prepare::<F>(M::ITEM.name, Pool::prepare_update::<M>);
 }
 
 /// Adds a function of field `F` to the catalogue.

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Returns the volume integral of each component of `field` over all leaf cells, in double precision. Collective.
+/// Returns the volume integral of each component of `field` with its remainder over all leaf cells, in double precision. Collective.
 ///
 /// The patches of a level are summed pairwise in Hilbert order.
 ///

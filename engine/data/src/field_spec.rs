@@ -17,7 +17,7 @@ pub struct Component {
     pub name: String,
     /// Unit in code units, for example `mass/length**3`.
     pub units: String,
-    /// Powers of (length, mass, time) in the unit.
+    /// Powers of (length, mass, time) in the unit; all 0 if they are no whole numbers, and then the unit tells the factor.
     pub dimension: [i32; 3],
     /// Description in one sentence.
     pub long_name: String,

@@ -16,7 +16,7 @@ use nestar_kernels::mesh::parameters::RepairedCells;
 use nestar_kernels::mesh::restrict::restrict_octet;
 use nestar_kernels::mesh::shared_values::sync_shared_values;
 use nestar_kernels::mesh::staggered::{FaceView, prolong_faces};
-use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions};
+use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions, keep_remainder};
 
 /// Adapts storage, times and registers to a regrid of `level`; `rows` are the new ones.
 ///
@@ -216,6 +216,7 @@ fn apply<R: Element>(
     let axis = components * CELLS;
     let [mut state, mut before] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
     let mut repaired = 0;
+    let remainder = rules.and_then(|rules| rules.remainder);
     for cell in 0..CELLS {
         let mut changed = false;
         for c in 0..components {
@@ -230,6 +231,11 @@ fn apply<R: Element>(
             continue;
         }
         let state = &mut state[..components];
+        if let Some(remainder) = remainder {
+            let mut kept = before;
+            remainder(&mut kept[..components], 1);
+            keep_remainder(state, &kept[..components], remainder);
+        }
         if let Some(rules) = rules.filter(|rules| !(rules.physical)(state, 1)) {
             (rules.primitive)(&mut before[..components], 1);
             (rules.repair)(state, &before[..components]);

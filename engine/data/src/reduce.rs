@@ -276,12 +276,23 @@ fn sum_nodes<F: Field, R: Element>(
     let components = pool.components();
     let rows = topology.rows(level);
     let values = pool.present::<R>(level);
+    let rules = pool.spec.states.as_ref().map(R::states);
+    let remainder = rules.and_then(|rules| rules.remainder);
     let mut sums = vec![0.0; rows.len() * components];
     parallel::for_each_chunk(&mut sums, components, 1, |n, sums| {
         if topology.is_leaf(rows[n]) {
-            let values = values.row(rows[n]).chunks_exact(CELLS);
-            for (sum, component) in sums.iter_mut().zip(values) {
-                *sum = sum_cells(component);
+            let values = values.row(rows[n]);
+            let of_cells = remainder.map(|remainder| {
+                let mut row = values.to_vec();
+                remainder(&mut row, CELLS);
+                row
+            });
+            let of_cells = of_cells.as_deref().unwrap_or_default();
+            for (c, sum) in sums.iter_mut().enumerate() {
+                let component = c * CELLS..(c + 1) * CELLS;
+                // rows of other shapes have no totals
+                let of_component = values.get(component.clone()).unwrap_or_default();
+                *sum = sum_cells(of_component, of_cells.get(component));
             }
         }
     });
@@ -290,11 +301,13 @@ fn sum_nodes<F: Field, R: Element>(
     nodes.iter().flat_map(of_node).collect()
 }
 
-fn sum_cells<R: Element>(values: &[R]) -> f64 {
+/// Sums the values of a component in all cells of a patch, and their remainders, if there are any.
+fn sum_cells<R: Element>(values: &[R], remainders: Option<&[R]>) -> f64 {
     let mut lanes = [0.0; 8];
-    for chunk in values.chunks_exact(8) {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane += value.to_f64();
+    for (cell, value) in values.iter().enumerate() {
+        lanes[cell % 8] += value.to_f64();
+        if let Some(remainders) = remainders {
+            lanes[cell % 8] += remainders[cell].to_f64();
         }
     }
     sum_of_lanes(lanes)

@@ -1,9 +1,9 @@
 //! Laws of the gas: the equation of state, and what the passes of the solver need of a law.
 //!
-//! A law has `N` components; the gamma law has five, laws without energy have four ([`barotropic`]). The passes and the text of devices
+//! A law has `N` components: the gamma law five, laws without energy four ([`barotropic`]), gas with a magnetic field nine ([`magnetic`]). The passes and the text of devices
 //! know `N` and these functions only.
 use super::riemann::{self, hlle};
-use super::{barotropic, characteristic, eos, hancock};
+use super::{barotropic, characteristic, eos, hancock, magnetic};
 use crate::choice::choices;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, device};
@@ -55,35 +55,58 @@ impl From<f64> for LawConstants {
     }
 }
 
+/// Constants of an equation of state, then cleaning speed and damping of a magnetic field ([`Cleaning`](super::Cleaning)).
+pub type LawNumbers<V> = [V; 4];
+
 /// A law of `N` components on the CPU. States and fluxes are those of [`eos`] and [`riemann`], or of [`barotropic`]; `law` holds the
-/// [constants](LawConstants).
+/// [numbers](LawNumbers).
 pub trait Law<const N: usize>: 'static {
     /// The primitive variable that determines the pressure.
     const PRESSURE: usize;
 
+    /// `true` if components do not contain all of a conserved quantity, see [`Law::remainder`].
+    const HAS_REMAINDER: bool = false;
+
+    /// Returns the part of each conserved quantity that its component does not contain, see [`magnetic::remainder`].
+    #[inline(always)]
+    fn remainder<V: Simd>(u: &[V; N]) -> [V; N] {
+        *u
+    }
+
+    /// Returns the result of the fluxes with its damping.
+    #[inline(always)]
+    fn damped<V: Simd>(u: &[V; N], _: &LawNumbers<V>) -> [V; N] {
+        *u
+    }
+
     /// Returns the pressure from this variable.
-    fn pressure<V: Simd>(variable: V, law: &[V; 2]) -> V;
+    fn pressure<V: Simd>(variable: V, law: &LawNumbers<V>) -> V;
 
     /// Converts conserved to primitive variables.
-    fn primitive<V: Simd>(u: &[V; N], law: &[V; 2]) -> [V; N];
+    fn primitive<V: Simd>(u: &[V; N], law: &LawNumbers<V>) -> [V; N];
 
     /// Returns the signal rate of a conserved state, or -1 if the state is unphysical.
-    fn checked_signal_rate<V: Simd>(u: &[V; N], inverse_dx: &[V; 3], law: &[V; 2]) -> V;
+    fn checked_signal_rate<V: Simd>(u: &[V; N], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V;
 
     /// Returns the flux of a solver, which is one of [`RiemannSolver`](super::RiemannSolver).
-    fn flux<V: Simd, const SOLVER: u32>(l: &[V; N], r: &[V; N], law: &[V; 2]) -> [V; N];
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; N], r: &[V; N], law: &LawNumbers<V>) -> [V; N];
 
     /// Returns the HLLE flux.
-    fn flux_hlle<V: Simd>(l: &[V; N], r: &[V; N], law: &[V; 2]) -> [V; N];
+    fn flux_hlle<V: Simd>(l: &[V; N], r: &[V; N], law: &LawNumbers<V>) -> [V; N];
 
     /// Returns the HLLE flux with smoothed wave speeds.
-    fn flux_smoothed<V: Simd>(l: &[V; N], r: &[V; N], law: &[V; 2]) -> [V; N];
+    fn flux_smoothed<V: Simd>(l: &[V; N], r: &[V; N], law: &LawNumbers<V>) -> [V; N];
 
     /// Returns the primitive state half a step later, see [`hancock::half_step`].
-    fn half_step<V: Simd>(w: &[V; N], half: &[[V; N]; 3], rates: &[V; 3], law: &[V; 2]) -> [V; N];
+    fn half_step<V: Simd>(
+        w: &[V; N],
+        half: &[[V; N]; 3],
+        rates: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> [V; N];
 
     /// Returns the primitive state after the predictor, see [`hancock::predicted`].
-    fn predicted<V: Simd>(u: &[V; N], old: &[V; N], law: &[V; 2]) -> [V; N];
+    fn predicted<V: Simd>(u: &[V; N], old: &[V; N], law: &LawNumbers<V>) -> [V; N];
 
     /// Returns the states at the faces, see [`hancock::edges`].
     fn edges<V: Simd>(w: &[V; N], h: &[V; N], distances: [&[V; N]; 2]) -> ([V; N], [V; N]);
@@ -94,7 +117,7 @@ pub trait Law<const N: usize>: 'static {
         h: &[V; N],
         distances: [&[V; N]; 2],
         rate: V,
-        law: &[V; 2],
+        law: &LawNumbers<V>,
     ) -> ([V; N], [V; N]);
 
     /// Returns differences that are limited in characteristic variables: `limit` takes an amplitude of the differences to the cells below
@@ -102,22 +125,25 @@ pub trait Law<const N: usize>: 'static {
     fn limited_waves<V: Simd>(
         w: &[V; N],
         differences: [&[V; N]; 2],
-        law: &[V; 2],
+        law: &LawNumbers<V>,
         limit: impl Fn(V, V) -> V,
     ) -> [V; N];
 }
 
-/// Calls a function of the laws, with parameters `L: Law<N>, const N: usize` after the given ones, for an [`EquationOfState`].
+/// Calls a function of the laws, with parameters `L: Law<N>, const N: usize` after the given ones, for a [`FluidMethod`](super::FluidMethod).
 macro_rules! select_law {
-    ($equation:expr, $function:ident::<$($before:tt),+>) => {
-        match $equation {
-            $crate::hydro::EquationOfState::GammaLaw => {
+    ($method:expr, $function:ident::<$($before:tt),+>) => {
+        match ($method.equation, $method.magnetic) {
+            ($crate::hydro::EquationOfState::GammaLaw, None) => {
                 $function::<$($before),+, $crate::hydro::law::GammaLaw, 5>
             }
-            $crate::hydro::EquationOfState::Isothermal => {
+            ($crate::hydro::EquationOfState::GammaLaw, Some(_)) => {
+                $function::<$($before),+, $crate::hydro::law::Magnetised, 9>
+            }
+            ($crate::hydro::EquationOfState::Isothermal, _) => {
                 $function::<$($before),+, $crate::hydro::law::Isothermal, 4>
             }
-            $crate::hydro::EquationOfState::Polytropic => {
+            ($crate::hydro::EquationOfState::Polytropic, _) => {
                 $function::<$($before),+, $crate::hydro::law::Polytropic, 4>
             }
         }
@@ -138,42 +164,47 @@ impl Law<5> for GammaLaw {
     const PRESSURE: usize = 4;
 
     #[inline(always)]
-    fn pressure<V: Simd>(variable: V, _: &[V; 2]) -> V {
+    fn pressure<V: Simd>(variable: V, _: &LawNumbers<V>) -> V {
         variable
     }
 
     #[inline(always)]
-    fn primitive<V: Simd>(u: &[V; 5], law: &[V; 2]) -> [V; 5] {
+    fn primitive<V: Simd>(u: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
         eos::primitive_from_conserved(u, law[0])
     }
 
     #[inline(always)]
-    fn checked_signal_rate<V: Simd>(u: &[V; 5], inverse_dx: &[V; 3], law: &[V; 2]) -> V {
+    fn checked_signal_rate<V: Simd>(u: &[V; 5], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V {
         eos::checked_signal_rate(u, inverse_dx, law[0])
     }
 
     #[inline(always)]
-    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 5], r: &[V; 5], law: &[V; 2]) -> [V; 5] {
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 5], r: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
         riemann::flux::<V, SOLVER>(l, r, law[0])
     }
 
     #[inline(always)]
-    fn flux_hlle<V: Simd>(l: &[V; 5], r: &[V; 5], law: &[V; 2]) -> [V; 5] {
+    fn flux_hlle<V: Simd>(l: &[V; 5], r: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
         hlle::flux_hlle(l, r, law[0])
     }
 
     #[inline(always)]
-    fn flux_smoothed<V: Simd>(l: &[V; 5], r: &[V; 5], law: &[V; 2]) -> [V; 5] {
+    fn flux_smoothed<V: Simd>(l: &[V; 5], r: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
         hlle::flux_smoothed(l, r, law[0])
     }
 
     #[inline(always)]
-    fn half_step<V: Simd>(w: &[V; 5], half: &[[V; 5]; 3], rates: &[V; 3], law: &[V; 2]) -> [V; 5] {
+    fn half_step<V: Simd>(
+        w: &[V; 5],
+        half: &[[V; 5]; 3],
+        rates: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> [V; 5] {
         hancock::half_step(w, half, rates, law[0])
     }
 
     #[inline(always)]
-    fn predicted<V: Simd>(u: &[V; 5], old: &[V; 5], law: &[V; 2]) -> [V; 5] {
+    fn predicted<V: Simd>(u: &[V; 5], old: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
         hancock::predicted(u, old, law[0])
     }
 
@@ -188,7 +219,7 @@ impl Law<5> for GammaLaw {
         h: &[V; 5],
         [lower, upper]: [&[V; 5]; 2],
         rate: V,
-        law: &[V; 2],
+        law: &LawNumbers<V>,
     ) -> ([V; 5], [V; 5]) {
         hancock::traced_edges(w, h, lower, upper, rate, law[0])
     }
@@ -197,7 +228,7 @@ impl Law<5> for GammaLaw {
     fn limited_waves<V: Simd>(
         w: &[V; 5],
         [below, above]: [&[V; 5]; 2],
-        law: &[V; 2],
+        law: &LawNumbers<V>,
         limit: impl Fn(V, V) -> V,
     ) -> [V; 5] {
         let basis = characteristic::basis(w, law[0]);
@@ -218,53 +249,58 @@ pub struct Barotropic<const EQUATION: u32>;
 
 /// Returns pressure and squared sound speed of gas without energy.
 #[inline(always)]
-fn of<V: Simd, const EQUATION: u32>(density: V, law: &[V; 2]) -> [V; 2] {
-    thermal::<V, EQUATION>(density, density, law)
+fn of<V: Simd, const EQUATION: u32>(density: V, law: &LawNumbers<V>) -> [V; 2] {
+    thermal::<V, EQUATION>(density, density, &[law[0], law[1]])
 }
 
 impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
     const PRESSURE: usize = 0;
 
     #[inline(always)]
-    fn pressure<V: Simd>(variable: V, law: &[V; 2]) -> V {
+    fn pressure<V: Simd>(variable: V, law: &LawNumbers<V>) -> V {
         of::<V, EQUATION>(variable, law)[0]
     }
 
     #[inline(always)]
-    fn primitive<V: Simd>(u: &[V; 4], _: &[V; 2]) -> [V; 4] {
+    fn primitive<V: Simd>(u: &[V; 4], _: &LawNumbers<V>) -> [V; 4] {
         barotropic::primitive_from_conserved(u)
     }
 
     #[inline(always)]
-    fn checked_signal_rate<V: Simd>(u: &[V; 4], inverse_dx: &[V; 3], law: &[V; 2]) -> V {
+    fn checked_signal_rate<V: Simd>(u: &[V; 4], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V {
         barotropic::checked_signal_rate(u, &of::<V, EQUATION>(u[0], law), inverse_dx)
     }
 
     #[inline(always)]
-    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 4], r: &[V; 4], law: &[V; 2]) -> [V; 4] {
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 4], r: &[V; 4], law: &LawNumbers<V>) -> [V; 4] {
         let (of_l, of_r) = (of::<V, EQUATION>(l[0], law), of::<V, EQUATION>(r[0], law));
         riemann::barotropic::flux::<V, SOLVER>(l, r, &of_l, &of_r)
     }
 
     #[inline(always)]
-    fn flux_hlle<V: Simd>(l: &[V; 4], r: &[V; 4], law: &[V; 2]) -> [V; 4] {
+    fn flux_hlle<V: Simd>(l: &[V; 4], r: &[V; 4], law: &LawNumbers<V>) -> [V; 4] {
         let (of_l, of_r) = (of::<V, EQUATION>(l[0], law), of::<V, EQUATION>(r[0], law));
         riemann::barotropic::flux_hlle(l, r, &of_l, &of_r)
     }
 
     #[inline(always)]
-    fn flux_smoothed<V: Simd>(l: &[V; 4], r: &[V; 4], law: &[V; 2]) -> [V; 4] {
+    fn flux_smoothed<V: Simd>(l: &[V; 4], r: &[V; 4], law: &LawNumbers<V>) -> [V; 4] {
         let (of_l, of_r) = (of::<V, EQUATION>(l[0], law), of::<V, EQUATION>(r[0], law));
         riemann::barotropic::flux_smoothed(l, r, &of_l, &of_r)
     }
 
     #[inline(always)]
-    fn half_step<V: Simd>(w: &[V; 4], half: &[[V; 4]; 3], rates: &[V; 3], law: &[V; 2]) -> [V; 4] {
+    fn half_step<V: Simd>(
+        w: &[V; 4],
+        half: &[[V; 4]; 3],
+        rates: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> [V; 4] {
         barotropic::half_step(w, half, rates, of::<V, EQUATION>(w[0], law)[1])
     }
 
     #[inline(always)]
-    fn predicted<V: Simd>(u: &[V; 4], old: &[V; 4], _: &[V; 2]) -> [V; 4] {
+    fn predicted<V: Simd>(u: &[V; 4], old: &[V; 4], _: &LawNumbers<V>) -> [V; 4] {
         barotropic::predicted(u, old)
     }
 
@@ -279,7 +315,7 @@ impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
         h: &[V; 4],
         [lower, upper]: [&[V; 4]; 2],
         rate: V,
-        law: &[V; 2],
+        law: &LawNumbers<V>,
     ) -> ([V; 4], [V; 4]) {
         let c2 = of::<V, EQUATION>(w[0], law)[1];
         barotropic::traced_edges(w, h, lower, upper, rate, c2)
@@ -289,7 +325,7 @@ impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
     fn limited_waves<V: Simd>(
         w: &[V; 4],
         [below, above]: [&[V; 4]; 2],
-        law: &[V; 2],
+        law: &LawNumbers<V>,
         limit: impl Fn(V, V) -> V,
     ) -> [V; 4] {
         let basis = barotropic::basis(w[0], of::<V, EQUATION>(w[0], law)[1]);
@@ -302,5 +338,102 @@ impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
             limited[v] = limit(below[v], above[v]);
         }
         barotropic::restore(&limited, &basis)
+    }
+}
+
+/// Ideal gas with a magnetic field.
+pub struct Magnetised;
+
+/// Returns the ratio of specific heats and the cleaning speed.
+#[inline(always)]
+fn with_cleaning<V: Simd>(law: &LawNumbers<V>) -> [V; 2] {
+    [law[0], law[2]]
+}
+
+impl Law<9> for Magnetised {
+    const PRESSURE: usize = 4;
+    const HAS_REMAINDER: bool = true;
+
+    #[inline(always)]
+    fn remainder<V: Simd>(u: &[V; 9]) -> [V; 9] {
+        magnetic::remainder(u)
+    }
+
+    #[inline(always)]
+    fn damped<V: Simd>(u: &[V; 9], law: &LawNumbers<V>) -> [V; 9] {
+        let mut damped = *u;
+        damped[8] = law[3] * u[8];
+        damped
+    }
+
+    #[inline(always)]
+    fn pressure<V: Simd>(variable: V, _: &LawNumbers<V>) -> V {
+        variable
+    }
+
+    #[inline(always)]
+    fn primitive<V: Simd>(u: &[V; 9], law: &LawNumbers<V>) -> [V; 9] {
+        magnetic::primitive_from_conserved(u, law[0])
+    }
+
+    #[inline(always)]
+    fn checked_signal_rate<V: Simd>(u: &[V; 9], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V {
+        magnetic::checked_signal_rate(u, inverse_dx, law[0])
+    }
+
+    #[inline(always)]
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 9], r: &[V; 9], law: &LawNumbers<V>) -> [V; 9] {
+        riemann::magnetic::flux::<V, SOLVER>(l, r, &with_cleaning(law))
+    }
+
+    #[inline(always)]
+    fn flux_hlle<V: Simd>(l: &[V; 9], r: &[V; 9], law: &LawNumbers<V>) -> [V; 9] {
+        riemann::magnetic::flux_hlle(l, r, &with_cleaning(law))
+    }
+
+    #[inline(always)]
+    fn flux_smoothed<V: Simd>(l: &[V; 9], r: &[V; 9], law: &LawNumbers<V>) -> [V; 9] {
+        riemann::magnetic::flux_smoothed(l, r, &with_cleaning(law))
+    }
+
+    #[inline(always)]
+    fn half_step<V: Simd>(
+        w: &[V; 9],
+        half: &[[V; 9]; 3],
+        rates: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> [V; 9] {
+        magnetic::half_step(w, half, rates, &with_cleaning(law))
+    }
+
+    #[inline(always)]
+    fn predicted<V: Simd>(_: &[V; 9], _: &[V; 9], _: &LawNumbers<V>) -> [V; 9] {
+        unreachable!("the predictor does not know magnetic fields")
+    }
+
+    #[inline(always)]
+    fn edges<V: Simd>(w: &[V; 9], h: &[V; 9], [lower, upper]: [&[V; 9]; 2]) -> ([V; 9], [V; 9]) {
+        magnetic::edges(w, h, lower, upper)
+    }
+
+    #[inline(always)]
+    fn traced_edges<V: Simd>(
+        w: &[V; 9],
+        h: &[V; 9],
+        [lower, upper]: [&[V; 9]; 2],
+        rate: V,
+        law: &LawNumbers<V>,
+    ) -> ([V; 9], [V; 9]) {
+        magnetic::traced_edges(w, h, lower, upper, rate, &with_cleaning(law))
+    }
+
+    #[inline(always)]
+    fn limited_waves<V: Simd>(
+        _: &[V; 9],
+        _: [&[V; 9]; 2],
+        _: &LawNumbers<V>,
+        _: impl Fn(V, V) -> V,
+    ) -> [V; 9] {
+        unreachable!("slopes with magnetic fields are limited in primitive variables")
     }
 }

@@ -10,6 +10,7 @@ pub mod eos;
 pub mod hancock;
 pub mod law;
 pub mod limiter;
+pub mod magnetic;
 pub mod ppm;
 pub mod riemann;
 pub mod shock;
@@ -28,12 +29,13 @@ pub use dual::DualEnergy;
 pub use eos::{Conserved, internal_energy, kinetic_energy, pressure, sound_speed};
 pub use law::{EquationOfState, LawConstants};
 pub use limiter::Limiter;
+pub use magnetic::{Cleaning, MagneticMethod};
 pub use riemann::RiemannSolver;
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
     PatchStep,
 };
-pub use states::{BarotropicStates, DualStates, GasStates};
+pub use states::{BarotropicStates, DualStates, GasStates, MagneticStates};
 
 /// Cells of a face of a patch.
 const FACE: usize = crate::PATCH * crate::PATCH;
@@ -160,6 +162,8 @@ pub struct FluidMethod {
     pub minmod_theta: f64,
     /// Dual energy: carries the internal energy as a component after the total one; not with [`Scheme::VanLeer`].
     pub dual: Option<DualEnergy>,
+    /// Magnetic field; not with [`Scheme::VanLeer`] or dual energy, or without an energy.
+    pub magnetic: Option<MagneticMethod>,
 }
 
 impl Default for FluidMethod {
@@ -176,6 +180,7 @@ impl Default for FluidMethod {
             flattening: None,
             minmod_theta: 1.5,
             dual: None,
+            magnetic: None,
         }
     }
 }
@@ -184,15 +189,31 @@ impl FluidMethod {
     /// Returns the number of gas components, before the scalars.
     #[must_use]
     pub fn gas_components(&self) -> usize {
-        self.equation.components() + usize::from(self.dual.is_some())
+        self.variables_of_law() + usize::from(self.dual.is_some())
     }
 
-    /// Returns the Riemann solver for the text of a device; `None` if it does not serve the equation of state.
+    /// Returns the number of variables of the law, which is that of its primitive variables.
+    #[must_use]
+    pub fn variables_of_law(&self) -> usize {
+        let of_field = self.magnetic.map_or(0, |_| magnetic::FIELD_COMPONENTS);
+        self.equation.components() + of_field
+    }
+
+    /// Returns the component of the cleaning variable of a magnetic field. Its fluxes contain the cleaning speed, which differs between
+    /// levels, and are not corrected.
+    #[must_use]
+    pub fn cleaning_component(&self) -> Option<usize> {
+        self.magnetic.map(|_| self.variables_of_law() - 1)
+    }
+
+    /// Returns the Riemann solver for the text of a device; `None` if it does not serve the law.
     #[must_use]
     pub fn riemann_item(&self) -> Option<&'static Item> {
-        match self.equation.has_energy() {
-            true => Some(self.riemann.item()),
-            false => self.riemann.item_without_energy(),
+        match (self.equation.has_energy(), self.magnetic) {
+            (true, None) if self.riemann == RiemannSolver::Hlld => None,
+            (true, None) => Some(self.riemann.item()),
+            (true, Some(_)) => self.riemann.item_with_field(),
+            (false, _) => self.riemann.item_without_energy(),
         }
     }
 
@@ -296,8 +317,14 @@ pub fn device_items() -> Vec<&'static Item> {
             .iter()
             .filter_map(|solver| solver.item_without_energy()),
     );
+    items.extend(
+        RiemannSolver::ALL
+            .iter()
+            .filter_map(|solver| solver.item_with_field()),
+    );
     items.extend(EquationOfState::ALL.iter().map(|equation| equation.item()));
     items.extend(barotropic_items());
+    items.extend(magnetic_items());
     items
 }
 
@@ -317,6 +344,26 @@ fn barotropic_items() -> Vec<&'static Item> {
         barotropic::project::ITEM,
         barotropic::restore::ITEM,
         riemann::barotropic::flux_smoothed::ITEM,
+    ]
+}
+
+/// Functions of gas with a magnetic field.
+fn magnetic_items() -> Vec<&'static Item> {
+    vec![
+        magnetic::magnetic_energy::ITEM,
+        magnetic::remainder::ITEM,
+        magnetic::primitive_from_conserved::ITEM,
+        magnetic::conserved_from_primitive::ITEM,
+        magnetic::interpolated::ITEM,
+        magnetic::from_interpolated::ITEM,
+        magnetic::repaired::ITEM,
+        magnetic::is_physical::ITEM,
+        magnetic::fast_speed::ITEM,
+        magnetic::checked_signal_rate::ITEM,
+        magnetic::half_step::ITEM,
+        magnetic::edges::ITEM,
+        magnetic::traced_edges::ITEM,
+        riemann::magnetic::flux_smoothed::ITEM,
     ]
 }
 

@@ -1,6 +1,6 @@
 //! State functions of gas for averages, corrections and interpolations.
 
-use super::{barotropic, dual, eos};
+use super::{barotropic, dual, eos, magnetic};
 use crate::mesh::States;
 use nestar_device::{Item, Real};
 
@@ -97,5 +97,39 @@ impl States<6> for DualStates {
 
     fn reconciled<R: Real>(u: &[R; 6], threshold: R) -> [R; 6] {
         dual::reconciled(u, threshold)
+    }
+}
+
+/// Gas with a magnetic field. Density, velocity, internal energy and field are interpolated; averages and corrections conserve the total
+/// energy.
+pub struct MagneticStates;
+
+impl States<9> for MagneticStates {
+    const ITEMS: [&'static Item; 4] = [
+        magnetic::is_physical::ITEM,
+        magnetic::interpolated::ITEM,
+        magnetic::from_interpolated::ITEM,
+        magnetic::repaired::ITEM,
+    ];
+    const REMAINDER: Option<&'static Item> = Some(magnetic::remainder::ITEM);
+
+    fn physical<R: Real>(u: &[R; 9]) -> bool {
+        magnetic::is_physical(u)
+    }
+
+    fn primitive<R: Real>(u: &[R; 9]) -> [R; 9] {
+        magnetic::interpolated(u)
+    }
+
+    fn conserved<R: Real>(w: &[R; 9]) -> [R; 9] {
+        magnetic::from_interpolated(w)
+    }
+
+    fn repaired<R: Real>(u: &[R; 9], w: &[R; 9]) -> [R; 9] {
+        magnetic::repaired(u, w)
+    }
+
+    fn remainder<R: Real>(u: &[R; 9]) -> [R; 9] {
+        magnetic::remainder(u)
     }
 }

@@ -238,6 +238,7 @@ impl FieldText {
         items.extend(self.states.iter().flat_map(|states| states.items));
         let dependents = self.states.iter().flat_map(|states| states.dependents);
         items.extend(dependents.flatten());
+        items.extend(self.states.iter().filter_map(|states| states.remainder));
         for (_, _, rule) in self.rules() {
             items.extend(&rule.items);
             items.push(Ghost);
@@ -377,6 +378,7 @@ fn state_functions(states: Option<&StateItems>) -> String {
                RS_FN void to_primitive(REAL*) {}\n\
                RS_FN void to_conserved(REAL*) {}\n\
                RS_FN void repair(REAL*, const REAL*) {}\n"
+            + NO_REMAINDER
             + NO_DEPENDENTS;
     };
     let n = states.leading;
@@ -401,9 +403,29 @@ fn state_functions(states: Option<&StateItems>) -> String {
          \x20 for (int c = {n}; c < COMPONENTS; ++c) w[c] = w[c] * w[0];\n\
          }}\n\
          RS_FN void repair(REAL* u, const REAL* w) {{ put(u, ::{repaired}<REAL>({u}, {w})); }}\n\
-         {}",
+         {}{}",
         sets_text(&states.sets),
+        remainder_text(states),
         dependents_text(states),
+    )
+}
+
+const NO_REMAINDER: &str = "constexpr bool HAS_REMAINDER = false;\n\
+    RS_FN void to_remainder(REAL*) {}\n";
+
+/// Returns the text of the function that replaces a state by its remainder.
+fn remainder_text(states: &StateItems) -> String {
+    let Some(remainder) = states.remainder.map(Item::path) else {
+        return NO_REMAINDER.into();
+    };
+    let u = leading(states.leading, "u");
+    format!(
+        "constexpr bool HAS_REMAINDER = true;\n\
+         RS_FN void to_remainder(REAL* u) {{\n\
+         \x20 put(u, ::{remainder}<REAL>({u}));\n\
+         \x20 for (int c = {}; c < COMPONENTS; ++c) u[c] = REAL(0);\n\
+         }}\n",
+        states.leading
     )
 }
 

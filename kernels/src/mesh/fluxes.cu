@@ -80,6 +80,12 @@ RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
     u[c] = before[c] + sum;
   }
   if (!changed) return;
+  if constexpr (field::HAS_REMAINDER) {
+    REAL kept[COMPONENTS];
+    EACH_COMPONENT(c) kept[c] = before[c];
+    field::to_remainder(kept);
+    keep_remainder(u, kept);
+  }
   if (!field::physical(u)) {
     field::to_primitive(before);
     field::repair(u, before);

@@ -64,6 +64,13 @@ pub fn advanced<R: Lane>(u: R, below: &[R; 3], above: &[R; 3], rate: &[R; 3]) ->
     )
 }
 
+/// Returns component `u` of a state after an operation on all components. `kept` is the result of the same operation on its remainders
+/// ([`States::remainder`](super::States::remainder)), `own` the remainder of the new state; nothing is rounded where both are equal.
+#[device]
+pub fn with_kept_remainder<R: Lane>(u: R, kept: R, own: R) -> R {
+    u + (kept - own)
+}
+
 /// Returns a conserved variable after a stage of a step: `before + weight (x - before)`. `before` is the value before the step, and `x` the
 /// result of the stage's fluxes. A constant state stays constant to the bit.
 #[device]

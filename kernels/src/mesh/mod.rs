@@ -39,6 +39,7 @@ pub fn nothing<R: nestar_device::Real>(_present: R) -> R {
 
 pub use states::{
     DependentComponents, MAX_COMPONENTS, ShareSets, StateFunctions, StateItems, StateRules, States,
+    keep_remainder,
 };
 
 /// Returns all device items of the mesh operations.
@@ -51,6 +52,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         block::place_of::ITEM,
         boundary::mean_of_rules::ITEM,
         order::order_key::ITEM,
+        fluxes::with_kept_remainder::ITEM,
         order::sum_of_lanes::ITEM,
         prolong::limited_slope::ITEM,
         prolong::monotonic_factor::ITEM,

@@ -99,6 +99,26 @@ RS_FN void limit_scalar(const Refined& from, REAL* out, int c, REAL kept) {
   }
 }
 
+// Shifts each component of the fine states at `out` so that component and remainder together have the mean of the coarse ones.
+RS_FN void restore_remainders(const Refined& from, REAL* out) {
+  REAL kept[COMPONENTS], eight[8 * COMPONENTS];
+  EACH_COMPONENT(c) kept[c] = from.own[c];
+  field::to_remainder(kept);
+  for (int side = 0; side < 8; ++side) {
+    REAL* u = eight + side * COMPONENTS;
+    EACH_COMPONENT(c) u[c] = out[c * CELLS + child_offset(side)];
+    field::to_remainder(u);
+  }
+  EACH_COMPONENT(c) {
+    rs::arr<REAL, 8> values;
+    for (int side = 0; side < 8; ++side) values[side] = eight[side * COMPONENTS + c];
+    const REAL mean = ::nestar_kernels::mesh::means::mean8<REAL>(values);
+    REAL* u = out + c * CELLS;
+    for (int side = 0; side < 8; ++side)
+      u[child_offset(side)] = ::nestar_kernels::mesh::fluxes::with_kept_remainder<REAL>(u[child_offset(side)], kept[c], mean);
+  }
+}
+
 // Shifts the fine states at `out` so that their means equal the coarse state, see CoarseBlock::restore_means.
 RS_FN void restore_means(const Refined& from, REAL* out) {
   EACH_COMPONENT(c) {
@@ -106,6 +126,7 @@ RS_FN void restore_means(const Refined& from, REAL* out) {
     const REAL missing = from.own[c] - mean_of_eight(u);
     for (int side = 0; side < 8; ++side) u[child_offset(side)] = u[child_offset(side)] + missing;
   }
+  if constexpr (field::HAS_REMAINDER) restore_remainders(from, out);
   for (int c = field::LEADING; c < COMPONENTS; ++c)
     if (field::set_of(c) == 0) limit_scalar(from, out, c, scalar_factor(from, out, c));
   for (int set = 1; set <= field::SETS; ++set) {

@@ -1,5 +1,6 @@
 //! Conservative, monotonic interpolation from a coarse level to the next finer one.
 
+use super::fluxes::with_kept_remainder;
 use super::means::mean8;
 use super::states::{DependentComponents, MAX_COMPONENTS, ShareSets, StateFunctions};
 use nestar_device::math::sum3;
@@ -223,6 +224,9 @@ impl<R: Real> CoarseBlock<'_, R> {
             let missing = self.states[c * self.stride + index] - mean8(fine);
             fine.iter_mut().for_each(|value| *value += missing);
         }
+        if let Some(remainder) = self.rules.and_then(|rules| rules.remainder) {
+            self.restore_remainders(index, fine, remainder);
+        }
         for c in (leading..self.components).filter(|&c| sets.of(c) == 0) {
             let kept = self.scalar_factor(index, fine, c);
             self.limit_scalar(index, fine, c, kept);
@@ -235,6 +239,29 @@ impl<R: Real> CoarseBlock<'_, R> {
             let kept = members.clone().map(|c| self.scalar_factor(index, fine, c));
             let kept = kept.fold(R::lit(1.0), |least, kept| least.min(kept));
             members.for_each(|c| self.limit_scalar(index, fine, c, kept));
+        }
+    }
+
+    /// Shifts each component of the fine states so that component and remainder together have the mean of the coarse ones.
+    fn restore_remainders(
+        &self,
+        index: usize,
+        fine: &mut [[R; 8]],
+        remainder: fn(&mut [R], usize),
+    ) {
+        let mut own = [R::lit(0.0); MAX_COMPONENTS];
+        let own = &mut own[..self.components];
+        for (c, value) in own.iter_mut().enumerate() {
+            *value = self.states[c * self.stride + index];
+        }
+        remainder(own, 1);
+        let mut of_fine = [[R::lit(0.0); 8]; MAX_COMPONENTS];
+        let of_fine = &mut of_fine[..self.components];
+        of_fine.copy_from_slice(fine);
+        remainder(of_fine.as_flattened_mut(), 8);
+        for ((fine, kept), of_fine) in fine.iter_mut().zip(own).zip(of_fine) {
+            let mean = mean8(of_fine);
+            (fine.iter_mut()).for_each(|value| *value = with_kept_remainder(*value, *kept, mean));
         }
     }
 

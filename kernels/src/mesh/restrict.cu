@@ -14,19 +14,33 @@ RS_FN REAL mean_at(const REAL* source, int c) {
   }
 }
 
-// Repairs an average of eight fine cells, starting at `source`, with the average of their primitive variables.
-RS_NOINLINE void repair_average(const REAL* source, REAL* u) {
-  REAL mean[COMPONENTS], eight[8 * COMPONENTS];
+// Stores in `mean` the means of the values that `convert` makes of the states of eight fine cells, starting at `source`.
+template<class Convert> RS_FN void mean_of(const REAL* source, REAL* mean, Convert convert) {
+  REAL eight[8 * COMPONENTS];
   for (int side = 0; side < 8; ++side) {
     REAL* w = eight + side * COMPONENTS;
     for (int c = 0; c < COMPONENTS; ++c) w[c] = source[c * CELLS + child_offset(side)];
-    field::to_primitive(w);
+    convert(w);
   }
   for (int c = 0; c < COMPONENTS; ++c) {
     rs::arr<REAL, 8> values;
     for (int side = 0; side < 8; ++side) values[side] = eight[side * COMPONENTS + c];
     mean[c] = ::nestar_kernels::mesh::means::mean8<REAL>(values);
   }
+}
+
+struct ToPrimitive {
+  RS_MEMBER void operator()(REAL* u) const { field::to_primitive(u); }
+};
+
+struct ToRemainder {
+  RS_MEMBER void operator()(REAL* u) const { field::to_remainder(u); }
+};
+
+// Repairs an average of eight fine cells, starting at `source`, with the average of their primitive variables.
+RS_NOINLINE void repair_average(const REAL* source, REAL* u) {
+  REAL mean[COMPONENTS];
+  mean_of(source, mean, ToPrimitive());
   field::repair(u, mean);
 }
 
@@ -48,6 +62,11 @@ KERNEL(mesh_restrict, mesh::parameters::RestrictParameters<mesh::REAL>) {
       REAL u[COMPONENTS];
       EACH_COMPONENT(c) if (c % GROUPS == group) u[c] = mean_at(source + c * VALUES, c);
       if constexpr (CENTRING == IN_CELLS) {
+        if constexpr (field::HAS_REMAINDER) {
+          REAL kept[COMPONENTS];
+          mean_of(source, kept, ToRemainder());
+          keep_remainder(u, kept);
+        }
         if (!field::physical(u)) {
           repair_average(source, u);
           launch::atomic_add(&p.repaired->averages, rs::u64(1));

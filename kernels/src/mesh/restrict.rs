@@ -4,8 +4,7 @@ use super::Centring;
 use super::fluxes::mean4;
 use super::means::{mean2, mean8};
 use super::rows::Rows;
-use super::states::MAX_COMPONENTS;
-use super::states::StateFunctions;
+use super::states::{MAX_COMPONENTS, StateFunctions, keep_remainder};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -40,9 +39,13 @@ pub unsafe fn restrict_octet<R: Real>(
             for c in (group..components).step_by(groups) {
                 state[c] = mean_at(centring, c, &source[c * values..][..values], from);
             }
+            if let Some(remainder) = rules.and_then(|rules| rules.remainder) {
+                let kept = mean_of(source, from, components, remainder);
+                keep_remainder(&mut state[..components], &kept[..components], remainder);
+            }
             // fields on faces or edges have no state functions
             if let Some(rules) = rules.filter(|rules| !(rules.physical)(&state[..components], 1)) {
-                let w = mean_primitive(source, from, components, rules);
+                let w = mean_of(source, from, components, rules.primitive);
                 (rules.repair)(&mut state[..components], &w[..components]);
                 repaired += 1;
             }
@@ -57,19 +60,19 @@ pub unsafe fn restrict_octet<R: Real>(
     repaired
 }
 
-/// Returns the mean of the primitive variables of eight fine cells, starting at `from`.
-fn mean_primitive<R: Real>(
+/// Returns the mean of the values that `convert` makes of the states of eight fine cells, starting at `from`.
+fn mean_of<R: Real>(
     source: &[R],
     from: usize,
     components: usize,
-    rules: &StateFunctions<R>,
+    convert: fn(&mut [R], usize),
 ) -> [R; MAX_COMPONENTS] {
     let mut eight = [[R::lit(0.0); 8]; MAX_COMPONENTS];
     let eight = &mut eight[..components];
     for (c, values) in eight.iter_mut().enumerate() {
         *values = eight_cells(&source[c * CELLS..], from);
     }
-    (rules.primitive)(eight.as_flattened_mut(), 8);
+    convert(eight.as_flattened_mut(), 8);
     let mut mean = [R::lit(0.0); MAX_COMPONENTS];
     for (mean, values) in mean.iter_mut().zip(eight) {
         *mean = mean8(values);

@@ -1,5 +1,6 @@
 //! State functions of a field: physical states, interpolated variables, repair of round-off.
 
+use super::fluxes::with_kept_remainder;
 use nestar_device::{Item, Real, device};
 
 /// Largest number of components of a field (gas and its scalars).
@@ -28,6 +29,15 @@ pub trait States<const N: usize>: 'static {
     ///
     /// `w` are the primitive variables of the previous state, or the mean of the averaged ones, from which missing information is taken.
     fn repaired<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N];
+
+    /// The function [`States::remainder`] on devices, if components do not contain all of a conserved quantity.
+    const REMAINDER: Option<&'static Item> = None;
+
+    /// Returns the part of each conserved quantity that its component does not contain, such as an energy that follows from other components.
+    /// It must not depend on components that have a remainder. Averages and corrections conserve component and remainder together.
+    fn remainder<R: Real>(u: &[R; N]) -> [R; N] {
+        *u
+    }
 
     /// The two functions below on devices, in this order, if there are dependent components.
     const DEPENDENTS: Option<[&'static Item; 2]> = None;
@@ -111,6 +121,8 @@ pub struct StateFunctions<R> {
     pub conserved: fn(&mut [R], usize),
     /// Repairs a state with the given primitive variables.
     pub repair: fn(&mut [R], &[R]),
+    /// Replaces the states of a block with this many cells by their remainders, if there are any; those of scalars are 0.
+    pub remainder: Option<fn(&mut [R], usize)>,
     /// Functions for dependent components, if there are any.
     pub dependents: Option<DependentComponents<R>>,
 }
@@ -136,6 +148,8 @@ impl<R: Copy> DependentComponents<R> {
 pub struct StateItems {
     /// See [`States::ITEMS`].
     pub items: [&'static Item; 4],
+    /// See [`States::REMAINDER`].
+    pub remainder: Option<&'static Item>,
     /// See [`States::DEPENDENTS`].
     pub dependents: Option<[&'static Item; 2]>,
     /// Threshold of [`States::reconciled`].
@@ -166,6 +180,7 @@ impl StateRules {
             double: StateFunctions::of::<S, N>(),
             items: StateItems {
                 items: S::ITEMS,
+                remainder: S::REMAINDER,
                 dependents: S::DEPENDENTS,
                 threshold: 0.0,
                 leading: N,
@@ -206,6 +221,7 @@ impl<R: Real> StateFunctions<R> {
             primitive: all_primitive::<S, R, N>,
             conserved: all_conserved::<S, R, N>,
             repair: repair::<S, R, N>,
+            remainder: S::REMAINDER.map(|_| all_remainders::<S, R, N> as fn(&mut [R], usize)),
             dependents: S::DEPENDENTS.map(|_| DependentComponents {
                 update: update_dependents::<S, R, N>,
                 reconcile: reconcile::<S, R, N>,
@@ -247,6 +263,27 @@ fn all_conserved<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: 
         for (share, density) in share.iter_mut().zip(&*state) {
             *share *= *density;
         }
+    }
+}
+
+fn all_remainders<S: States<N>, R: Real, const N: usize>(block: &mut [R], cells: usize) {
+    let (state, scalars) = block.split_at_mut(N * cells);
+    for cell in 0..cells {
+        let remainder = S::remainder::<R>(&leading(state, cells, cell));
+        (0..N).for_each(|c| state[c * cells + cell] = remainder[c]);
+    }
+    scalars.fill(R::lit(0.0));
+}
+
+/// Changes a state so that component and remainder together are those before the operation that made it; `kept` is the result of the same
+/// operation on the remainders.
+pub fn keep_remainder<R: Real>(state: &mut [R], kept: &[R], remainder: fn(&mut [R], usize)) {
+    let mut own = [R::lit(0.0); MAX_COMPONENTS];
+    let own = &mut own[..state.len()];
+    own.copy_from_slice(state);
+    remainder(own, 1);
+    for ((value, kept), own) in state.iter_mut().zip(kept).zip(own) {
+        *value = with_kept_remainder(*value, *kept, *own);
     }
 }
 

@@ -27,7 +27,7 @@ RS_FN double pairwise(const double* sums, int c, int from, int to) {
 
 }  // namespace mesh
 
-// Sums every leaf patch. One block per patch.
+// Sums the conserved quantities of every leaf patch. One block per patch.
 KERNEL(mesh_sum_patches, mesh::parameters::TotalsParameters<mesh::REAL>) {
   using namespace mesh;
   SHARED double lanes[8 * COMPONENTS];
@@ -37,8 +37,16 @@ KERNEL(mesh_sum_patches, mesh::parameters::TotalsParameters<mesh::REAL>) {
   EACH(item, 8 * COMPONENTS) {
     double sum = 0.0;
     // rows of other shapes have no totals
-    for (int line = 0; line < CELLS / 8 && leaf && SIDE == PATCH; ++line)
-      sum += (double)values[(item >> 3) * CELLS + 8 * line + (item & 7)];
+    for (int line = 0; line < CELLS / 8 && leaf && SIDE == PATCH; ++line) {
+      const int cell = 8 * line + (item & 7);
+      sum += (double)values[(item >> 3) * CELLS + cell];
+      if constexpr (field::HAS_REMAINDER) {
+        REAL u[COMPONENTS];
+        EACH_COMPONENT(c) u[c] = values[c * CELLS + cell];
+        field::to_remainder(u);
+        sum += (double)u[item >> 3];
+      }
+    }
     lanes[item] = sum;
   }
   launch::barrier();

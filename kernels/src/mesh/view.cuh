@@ -42,4 +42,12 @@ RS_FN constexpr int value_at(int c, int x, int y, int z) {
   return x + step_along(c, 1) * y + step_along(c, 2) * z;
 }
 
+// Changes a state so that component and remainder together are those before the operation that made it, see keep_remainder in states.rs.
+RS_FN void keep_remainder(REAL* u, const REAL* kept) {
+  REAL own[COMPONENTS];
+  for (int c = 0; c < COMPONENTS; ++c) own[c] = u[c];
+  field::to_remainder(own);
+  for (int c = 0; c < COMPONENTS; ++c) u[c] = ::nestar_kernels::mesh::fluxes::with_kept_remainder<REAL>(u[c], kept[c], own[c]);
+}
+
 }  // namespace mesh

@@ -15,7 +15,7 @@ use crate::fields::{
     PairAccelerationRequested,
 };
 use crate::order::{Advance, Aligned, Ready, Split};
-use crate::register::{Register, prepare_update};
+use crate::register::{Register, prepare_chosen_update, prepare_update};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 pub use config::ExternalConfig;
@@ -142,7 +142,8 @@ impl Plugin for ExternalForces {
         if !frozen {
             let kick = IntoSystem::into_system(kick).with_name("kick by [external]");
             sim.system_in(Split::Sources, kick);
-            prepare_update::<(Gas, External), external_kick>(sim);
+            let gas = sim.world.resource::<GasModel>().without_scalars();
+            prepare_chosen_update::<(Gas, External), external_kick>(sim, gas);
         }
         if sim.world.contains_resource::<AccelerationRequested>() {
             register_acceleration(sim);

@@ -7,7 +7,7 @@ use nestar_device::{Place, Real, device};
 use nestar_engine::Engine;
 use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
 use nestar_engine::data::{Components, DerivedField, DerivedFields, Stores};
-use nestar_kernels::hydro::{barotropic, eos};
+use nestar_kernels::hydro::{barotropic, eos, magnetic};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 
@@ -143,6 +143,30 @@ fn speed<R: Real>(u: [R; 5], gamma: R) -> R {
 #[device]
 fn mach<R: Real>(u: [R; 5], gamma: R) -> R {
     speed(u, gamma) / sound_speed(u, gamma)
+}
+
+/// Energy density of the magnetic field, which is its pressure.
+#[device]
+fn magnetic_energy<R: Real>(b: [R; 3]) -> R {
+    magnetic::magnetic_energy(&b)
+}
+
+/// Magnitude of the magnetic field.
+#[device]
+fn magnetic_field<R: Real>(b: [R; 3]) -> R {
+    sum3(b[0] * b[0], b[1] * b[1], b[2] * b[2]).sqrt()
+}
+
+/// Ratio of gas pressure and magnetic pressure, infinite without a field.
+#[device]
+fn plasma_beta<R: Real>(u: [R; 8], gamma: R) -> R {
+    pressure([u[0], u[1], u[2], u[3], u[4]], gamma) / magnetic_energy([u[5], u[6], u[7]])
+}
+
+/// Alfven speed.
+#[device]
+fn alfven_speed<R: Real>(u: [R; 4]) -> R {
+    magnetic_field([u[1], u[2], u[3]]) / u[0].sqrt()
 }
 
 /// Mass fraction of a scalar, from the density and the density of the scalar.
@@ -306,6 +330,32 @@ fn of_polytrope(polytrope: &[f64; 2]) -> [(&'static str, NamedQuantity); 4] {
     ]
 }
 
+/// Returns the quantities of a magnetic field, whose first component is `first`.
+fn of_field(gamma: f64, first: usize) -> [(&'static str, NamedQuantity); 8] {
+    let own = |c: usize| of(QuantityFn::of::<component>(), &[c], &[]);
+    let [x, y, z, cleaning] = [0, 1, 2, 3].map(|n| first + n);
+    let beta = QuantityFn::of::<plasma_beta>();
+    [
+        ("magnetic_x", own(x)),
+        ("magnetic_y", own(y)),
+        ("magnetic_z", own(z)),
+        ("magnetic_cleaning", own(cleaning)),
+        (
+            "magnetic_field",
+            of(QuantityFn::of::<magnetic_field>(), &[x, y, z], &[]),
+        ),
+        (
+            "magnetic_energy",
+            of(QuantityFn::of::<magnetic_energy>(), &[x, y, z], &[]),
+        ),
+        (
+            "alfven_speed",
+            of(QuantityFn::of::<alfven_speed>(), &[0, x, y, z], &[]),
+        ),
+        ("plasma_beta", of(beta, &[0, 1, 2, 3, 4, x, y, z], &[gamma])),
+    ]
+}
+
 /// Returns the coordinates, the time and the level.
 fn of_place() -> [(&'static str, NamedQuantity); 8] {
     let functions = [
@@ -344,6 +394,10 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, NamedQuantity)> {
         let own = of(QuantityFn::of::<component>(), &[c], &[]);
         names.push(("internal_energy".into(), own));
     }
+    if let Some(first) = model.magnetic_field() {
+        let own = of_field(model.gamma, first);
+        names.extend(own.map(|(name, number)| (name.to_string(), number)));
+    }
     for (n, scalar) in model.scalars.iter().enumerate() {
         let c = model.first_scalar() + n;
         let own = of(QuantityFn::of::<component>(), &[c], &[]);
@@ -378,6 +432,16 @@ fn described(name: &str, gamma: f64) -> Option<(String, String)> {
         "speed" => ("length/time", "magnitude of the velocity"),
         "mach" => ("1", "speed over sound speed"),
         "temperature_k" => ("K", "temperature in kelvin"),
+        "magnetic_field" => (
+            "(mass/length)**0.5/time",
+            "magnitude of the magnetic field, over the square root of 4 pi",
+        ),
+        "magnetic_energy" => (
+            "mass/(length*time**2)",
+            "energy density of the magnetic field, which is its pressure",
+        ),
+        "plasma_beta" => ("1", "gas pressure over magnetic pressure"),
+        "alfven_speed" => ("length/time", "Alfven speed"),
         "number_density_cm3" => ("cm**-3", "particles per cubic centimetre"),
         _ => return None,
     };

@@ -10,6 +10,7 @@ use nestar_engine::data::{BoundaryRule, FaultBox, FieldSpec};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::conserved_from_primitive;
+use nestar_kernels::hydro::magnetic::FIELD_COMPONENTS;
 use nestar_kernels::mesh::{CellRule, GhostCell, InnerStates, RuleFault, RuleText};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -85,6 +86,15 @@ pub struct InflowConfig {
     /// Velocity along z.
     #[key(default = "0".into(), unit = "length/time")]
     pub velocity_z: String,
+    /// Magnetic field along x, in units in which its pressure is `B^2 / 2`; needs a table `[mhd]`. Default: 0.
+    #[key(unit = "(mass/length)**0.5/time")]
+    pub magnetic_x: Option<String>,
+    /// Magnetic field along y.
+    #[key(unit = "(mass/length)**0.5/time")]
+    pub magnetic_y: Option<String>,
+    /// Magnetic field along z.
+    #[key(unit = "(mass/length)**0.5/time")]
+    pub magnetic_z: Option<String>,
     /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
     #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
@@ -120,6 +130,9 @@ impl Inflow {
             velocity_x: config.velocity_x,
             velocity_y: config.velocity_y,
             velocity_z: config.velocity_z,
+            magnetic_x: config.magnetic_x,
+            magnetic_y: config.magnetic_y,
+            magnetic_z: config.magnetic_z,
             scalars: config.scalars,
         };
         Ok(Self {
@@ -152,6 +165,13 @@ impl Inflow {
             return Some(format!(
                 "the formulas of [{table}] give an unphysical state at (x, y, z) = {centre:?}, t = {time}: {primitive:?}; \
                  density and pressure must be positive and all values finite"
+            ));
+        }
+        if let Some(field) = self.formulas.field_at(centre, time)
+            && !field.iter().all(|b| b.is_finite())
+        {
+            return Some(format!(
+                "the formulas of [{table}] give the magnetic field {field:?} at (x, y, z) = {centre:?}, t = {time}"
             ));
         }
         let fraction = |n| self.formulas.scalar_at(n, centre, time);
@@ -194,6 +214,12 @@ impl<R: Real> CellRule<R> for Inflow {
         let (gas, behind) = state.split_at_mut(self.model.equation.components());
         for (value, c) in gas.iter_mut().zip(conserved) {
             *value = R::lit(c);
+        }
+        let field = self.formulas.field_at(cell.centre, cell.time);
+        let (of_field, behind) = behind.split_at_mut(field.map_or(0, |_| FIELD_COMPONENTS));
+        if let Some([x, y, z]) = field {
+            sound &= [x, y, z].iter().all(|b| b.is_finite());
+            of_field.copy_from_slice(&[x, y, z, 0.0].map(R::lit));
         }
         let (energies, scalars) = behind.split_at_mut(usize::from(self.model.dual.is_some()));
         for internal in energies {
@@ -383,9 +409,31 @@ impl InflowText<'_> {
             let factor = double(1.0 / (self.model.gamma - 1.0));
             let _ = writeln!(text, "  u[{c}] = (REAL)(w[4] * {factor});");
         }
+        text += &self.field(rule);
         text += &self.scalars(rule);
         text += &sound_sets(self.model);
         text + &self.fault("!sound") + "}\n"
+    }
+
+    /// Writes statements that set the magnetic field, if the gas has one.
+    fn field(&self, rule: &mut RuleText) -> String {
+        let (Some(field), Some(first)) = (self.formulas.field(), self.model.magnetic_field())
+        else {
+            return String::new();
+        };
+        let mut text = String::new();
+        for (n, formula) in field.iter().enumerate() {
+            let value = self.call(formula, &format!("magnetic_{n}"), rule);
+            let _ = write!(
+                text,
+                "  const double field_{n} = {value};
+  sound = sound && rs::is_finite(field_{n});
+  u[{}] = (REAL)field_{n};\n",
+                first + n
+            );
+        }
+        let _ = writeln!(text, "  u[{}] = (REAL)0.0;", first + 3);
+        text
     }
 
     /// Writes statements that set the scalars from their fractions.

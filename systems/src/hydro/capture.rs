@@ -7,7 +7,7 @@ use nestar_engine::device::DeviceError;
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::{Capture, FieldView};
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::hydro::CellMask10;
+use nestar_kernels::hydro::{CellMask10, Cleaning};
 use nestar_kernels::mesh::face_direction;
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,33 @@ use serde::{Deserialize, Serialize};
 pub(super) struct LevelInput<'a> {
     pub clock: &'a LevelClock,
     pub topology: &'a Topology,
+    /// Cleaning of a magnetic field.
+    pub cleaning: Cleaning,
     /// Gas model, if a failure is to leave a capture.
     pub capture: Option<&'a GasModel>,
+}
+
+/// A stage of a step of a level.
+#[derive(Clone, Copy)]
+pub(super) struct Attempt<'a> {
+    pub clock: &'a LevelClock,
+    pub cleaning: Cleaning,
+    /// Number of the stage.
+    pub stage: usize,
+}
+
+impl<'a> Attempt<'a> {
+    /// Returns a stage of the step of a level.
+    pub fn of(input: &LevelInput<'a>, stage: usize) -> Self {
+        let LevelInput {
+            clock, cleaning, ..
+        } = *input;
+        Self {
+            clock,
+            cleaning,
+            stage,
+        }
+    }
 }
 
 /// Result of a step of a level.
@@ -62,6 +87,9 @@ pub(super) struct GasDetails {
     /// State of the patch before the step, `[component][512]`; empty in the first stage.
     #[serde(default)]
     pub before: Vec<f64>,
+    /// Speed and damping of the cleaning of a magnetic field; 0 without one.
+    #[serde(default)]
+    pub cleaning: [f64; 2],
 }
 
 /// A cell of this rank that stays unphysical.
@@ -105,16 +133,22 @@ impl UnphysicalCell {
     fn text(
         &self,
         gas: &FieldView<Gas>,
-        (clock, stage): (&LevelClock, usize),
+        attempt: Attempt,
         log: &FallbackLog,
         model: &GasModel,
     ) -> Result<Option<String>, DeviceError> {
         let Some((row, cell)) = self.place else {
             return Ok(None);
         };
+        let Attempt {
+            clock,
+            cleaning,
+            stage,
+        } = attempt;
         let capture = Capture::of(gas, clock, row, cell, self.after.clone())?;
         let mut details = log.details(model, capture.components.len());
         details.stage = stage;
+        details.cleaning = [cleaning.speed, cleaning.damping];
         if stage > 0 {
             details.before = in_precision!(gas.precision(), R => {
                 let values = gas.host::<R>(&[row])?;
@@ -192,7 +226,7 @@ pub(super) fn mask_with_layer(
 /// records the rounds.
 pub(super) fn apply_fallback(
     gas: &FieldView<Gas>,
-    attempt: (&LevelClock, usize),
+    attempt: Attempt,
     capture: Option<&GasModel>,
     others: &Comm,
     mut correct: impl FnMut(&mut FallbackLog) -> StepResult<u64>,

@@ -7,8 +7,8 @@ use crate::word::Word;
 use nestar_deck::{Deck, DeckError, deck};
 use nestar_kernels::choice::Choice;
 use nestar_kernels::hydro::{
-    DualEnergy, EquationOfState, FluidMethod, LawConstants, Limiter, Reconstruction, RiemannSolver,
-    Scheme, ShockCure, Variables,
+    DualEnergy, EquationOfState, FluidMethod, LawConstants, Limiter, MagneticMethod,
+    Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
 };
 use nestar_kernels::mesh::ShareSets;
 use schemars::JsonSchema;
@@ -89,14 +89,13 @@ pub struct HydroConfig {
     /// Flattens the states at faces in strong shocks, which damps the noise behind slow ones (Colella & Woodward 1984). Not with `vl`.
     /// Default: only with `ppm` where it preserves extrema.
     pub flattening: Option<bool>,
-    /// Riemann solver.
-    #[key(default = Word(RiemannSolver::Hllc))]
-    pub riemann: Word<RiemannSolver>,
+    /// Riemann solver. Default: `hllc`, with a table `[mhd]` `hlld`.
+    pub riemann: Option<Word<RiemannSolver>>,
     /// Fluxes in shocks along the mesh. Without a cure, such shocks break up if they are strong. Shocks at rest break up
     /// with every choice of `riemann`, others unless it is `hlle`.
     #[key(default = Word(ShockCure::Hlle))]
     pub shock_cure: Word<ShockCure>,
-    /// Names of passive scalars: letters, digits and `_`; at most 59 names.
+    /// Names of passive scalars: letters, digits and `_`; at most 59 names, 55 with a table `[mhd]`.
     #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1
@@ -119,6 +118,18 @@ pub struct HydroConfig {
     /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
     #[key(default = false)]
     pub frozen: bool,
+    /// Treatment of a magnetic field, from the table `[mhd]`.
+    #[serde(skip)]
+    #[key(default = None)]
+    pub magnetic: Option<MagneticMethod>,
+}
+
+/// Magnetic field. The gas then has a field, whose initial values are in the table `[initial]`, in units in which the magnetic permeability is
+/// 1: its pressure is `B^2 / 2`.
+#[deck]
+pub struct MhdConfig {
+    /// Treatment of the divergence of the field.
+    pub method: Word<MagneticMethod>,
 }
 
 impl HydroConfig {
@@ -131,11 +142,35 @@ impl HydroConfig {
             reconstruction: self.reconstruction.0,
             variables: self.variables.0,
             limiter: self.limiter.0,
-            riemann: self.riemann.0,
+            riemann: self.riemann(),
             shock_cure: self.shock_cure.0,
             flattening: self.flattening,
             minmod_theta: self.minmod_theta,
             dual: self.dual_energy.thresholds(),
+            magnetic: self.magnetic,
+        }
+    }
+
+    /// Reads the tables `[hydro]` and `[mhd]` of a deck.
+    ///
+    /// # Errors
+    /// A table is invalid.
+    pub fn of(deck: &mut Deck) -> Result<Self, DeckError> {
+        let mut config: Self = deck.table("hydro")?;
+        if deck.has("mhd") {
+            let field: MhdConfig = deck.table("mhd")?;
+            config.magnetic = Some(field.method.0);
+        }
+        Ok(config)
+    }
+
+    /// Returns the Riemann solver.
+    #[must_use]
+    pub fn riemann(&self) -> RiemannSolver {
+        match (&self.riemann, self.magnetic) {
+            (Some(given), _) => given.0,
+            (None, None) => RiemannSolver::Hllc,
+            (None, Some(_)) => RiemannSolver::Hlld,
         }
     }
 
@@ -202,6 +237,60 @@ impl HydroConfig {
         }
     }
 
+    /// Checks what a magnetic field excludes, and what needs one.
+    ///
+    /// # Errors
+    /// A key or table does not go with the field, or needs one.
+    fn check_field(&self, deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
+        let solver = method.riemann.word();
+        if method.magnetic.is_none() {
+            if method.riemann == RiemannSolver::Hlld {
+                let why = format!(
+                    "hydro.riemann = {solver:?} needs a magnetic field: add a table [mhd], or use \"hllc\""
+                );
+                return Err(deck.error_at("hydro.riemann", why));
+            }
+            return Ok(());
+        }
+        let excluded = [
+            (
+                "hydro.scheme",
+                method.scheme == Scheme::VanLeer,
+                "its predictor does not know magnetic fields: set it to \"muscl-hancock\", \"rk2\" or \"rk3\"",
+            ),
+            (
+                "hydro.eos",
+                !method.equation.has_energy(),
+                "magnetic fields need an energy: set it to \"gamma-law\"",
+            ),
+            (
+                "hydro.variables",
+                method.variables == Variables::Characteristic,
+                "slopes with a magnetic field are limited in primitive variables: remove it",
+            ),
+            (
+                "hydro.dual_energy",
+                method.dual.is_some(),
+                "the dual-energy formalism does not know magnetic fields: remove it",
+            ),
+            (
+                "hydro.frozen",
+                self.frozen,
+                "a magnetic field needs gas that moves: remove it, or the table [mhd]",
+            ),
+        ];
+        if let Some((key, _, why)) = excluded.iter().find(|(_, is_given, _)| *is_given) {
+            return Err(deck.error_at(key, format!("`{key}` with a table [mhd]: {why}")));
+        }
+        if method.riemann_item().is_none() {
+            let why = format!(
+                "hydro.riemann = {solver:?} does not know magnetic fields: use \"hlld\", \"hlle\", \"hll\" or \"llf\""
+            );
+            return Err(deck.error_at("hydro.riemann", why));
+        }
+        Ok(())
+    }
+
     /// Checks what gas without energy excludes.
     ///
     /// # Errors
@@ -260,12 +349,13 @@ impl HydroConfig {
     /// Returns the numerical method if its choices are compatible.
     ///
     /// # Errors
-    /// The equation of state excludes something that the deck has; the dual-energy formalism is combined with the scheme
+    /// The equation of state or a magnetic field excludes something that the deck has; the dual-energy formalism is combined with the scheme
     /// `vl`; characteristic variables are combined with a reconstruction without limited slopes; `weno-z` is combined with a scheme
     /// with half steps; flattening is combined with the scheme `vl`.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
         self.check_equation(deck, &method)?;
+        self.check_field(deck, &method)?;
         if method.dual.is_some() && method.scheme == Scheme::VanLeer {
             let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key";
             return Err(deck.error_at("hydro.dual_energy", why));

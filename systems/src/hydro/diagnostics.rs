@@ -1,4 +1,4 @@
-//! Diagnostics columns of gas with a temperature in kelvin, and the check that the hierarchy holds the energy that
+//! Diagnostics columns of gas with a magnetic field or a temperature in kelvin, and the check that the hierarchy holds the energy that
 //! the initial state injects.
 
 use super::initial::{InitialFill, InitialGas, Injection, fill_patch};
@@ -6,12 +6,14 @@ use crate::fields::quantities::{WITH_UNITS, vocabulary};
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel};
 use crate::register::Register;
 use bevy_ecs::prelude::*;
-use nestar_device::{Real, device};
+use nestar_device::math::sum3;
+use nestar_device::{Place, Real, Stencil, device};
 use nestar_engine::comm::{Ranks, Reduce};
 use nestar_engine::data::criteria::CellQuantity;
 use nestar_engine::data::{DerivedInputs, Element, Pool, Precision};
 use nestar_engine::mesh::Topology;
 use nestar_engine::{Engine, Error, in_precision};
+use nestar_kernels::hydro::magnetic::magnetic_energy;
 use nestar_kernels::{CELLS, PATCH};
 use std::sync::Arc;
 
@@ -22,8 +24,57 @@ fn kelvins<R: Real>(u: (R, [R; 1])) -> R {
     kelvin
 }
 
-/// Adds the columns of the quantity `temperature_k`, if there is one.
+/// Energy density of the magnetic field.
+#[device]
+fn energy_magnetic<R: Real>(u: [R; 9]) -> R {
+    magnetic_energy(&[u[5], u[6], u[7]])
+}
+
+/// Cross helicity: velocity times magnetic field.
+#[device]
+fn cross_helicity<R: Real>(u: [R; 9]) -> R {
+    sum3(u[1] * u[5], u[2] * u[6], u[3] * u[7]) / u[0]
+}
+
+/// Divergence of the magnetic field by central differences, times the smallest cell width and over the mean field of the six neighbours; 0
+/// without a field.
+#[device]
+fn divergence_error<R: Real>(u: &Stencil<R, [R; 9], 1>, at: &Place<R>) -> R {
+    let [w, e] = [u.at(-1, 0, 0), u.at(1, 0, 0)];
+    let [s, n] = [u.at(0, -1, 0), u.at(0, 1, 0)];
+    let [b, t] = [u.at(0, 0, -1), u.at(0, 0, 1)];
+    let width = at.width[0].min(at.width[1]).min(at.width[2]);
+    let x = (e[5] - w[5]) * (width / at.width[0]);
+    let y = (n[6] - s[6]) * (width / at.width[1]);
+    let z = (t[7] - b[7]) * (width / at.width[2]);
+    let strength = sum3(
+        energy_magnetic(w).sqrt() + energy_magnetic(e).sqrt(),
+        energy_magnetic(s).sqrt() + energy_magnetic(n).sqrt(),
+        energy_magnetic(b).sqrt() + energy_magnetic(t).sqrt(),
+    );
+    // the root of the energy is the field over the root of 2
+    let mean = 1.4142135623730951 * strength / 6.0;
+    if mean > 0.0 {
+        (0.5 * sum3(x, y, z)).abs() / mean
+    } else {
+        0.0
+    }
+}
+
+/// Adds the columns of a magnetic field.
+fn register_field(sim: &mut Engine) {
+    sim.column::<Gas, energy_magnetic>("energy_magnetic", Reduce::Integral, [])
+        .unit("mass*length**2/time**2");
+    sim.column::<Gas, cross_helicity>("cross_helicity", Reduce::Integral, [])
+        .unit("(mass*length)**0.5*length**3/time**2");
+    sim.column::<Gas, divergence_error>("divergence_error", Reduce::Largest, []);
+}
+
+/// Adds the columns of a magnetic field and of the quantity `temperature_k`, if there are such.
 pub(super) fn register(sim: &mut Engine, model: &GasModel) {
+    if model.magnetic.is_some() {
+        register_field(sim);
+    }
     let mut names = vocabulary(model).into_iter();
     let Some((_, temperature)) = names.find(|(name, _)| name == WITH_UNITS[0]) else {
         return;

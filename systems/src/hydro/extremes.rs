@@ -12,12 +12,13 @@ pub(super) const LANES: usize = 8;
 
 /// Quantities that a step computes, with their powers of length, mass and time. Wave speeds take products of two
 /// densities and squares of velocities, energy fluxes the cube of a velocity.
-const QUANTITIES: [(&str, [i32; 3]); 5] = [
+const QUANTITIES: [(&str, [i32; 3]); 6] = [
     ("the square of the density", [-6, 2, 0]),
     ("the pressure", [-1, 1, -2]),
     ("the square of the sound speed", [2, 0, -2]),
     ("the flux of energy", [0, 1, -3]),
     ("the square of the velocity", [2, 0, -2]),
+    ("the square of the magnetic field", [-1, 1, -2]),
 ];
 
 /// Smallest and largest value of each quantity in the initial states.
@@ -85,6 +86,8 @@ impl Extremes {
             values[2][lane] = sound;
             values[3][lane] = (enthalpy + 0.5 * rho * speed) * (sound.sqrt() + speed.sqrt());
             values[4][lane] = speed;
+            // added by `with_field`
+            values[5][lane] = f64::NAN;
         }
         values
     }
@@ -92,6 +95,16 @@ impl Extremes {
     /// Returns the range without the flux of energy, which gas without energy does not have.
     pub(super) fn without_energy(mut self) -> Self {
         self.0[3] = self.0[1];
+        self
+    }
+
+    /// Returns the range with a magnetic field, by axis.
+    pub(super) fn with_field(mut self, field: &[Vec<f64>; 3]) -> Self {
+        let [x, y, z] = field;
+        let most = &mut self.0[5][1];
+        for ((x, y), z) in x.iter().zip(y).zip(z) {
+            *most = most.max(sum3(x * x, y * y, z * z));
+        }
         self
     }
 
@@ -105,11 +118,12 @@ impl Extremes {
         }))
     }
 
-    /// Converts to the magnitudes of the engine. The smallest velocity is ignored, because gas may be at rest.
+    /// Converts to the magnitudes of the engine. The smallest velocity and magnetic field are ignored, because both may be 0.
     fn magnitudes(self) -> Vec<Magnitude> {
         let mut ranges = self.0;
-        let [.., velocity] = &mut ranges;
+        let [.., velocity, field] = &mut ranges;
         velocity[0] = f64::INFINITY;
+        field[0] = f64::INFINITY;
         let named = QUANTITIES.into_iter().zip(ranges);
         let named = named.map(|((name, dimension), range)| Magnitude {
             name,

@@ -34,6 +34,15 @@ pub struct StateConfig {
     /// Velocity along z.
     #[key(default = "0".into(), unit = "length/time")]
     pub velocity_z: String,
+    /// Magnetic field along x, in units in which its pressure is `B^2 / 2`; needs a table `[mhd]`. Default: 0.
+    #[key(unit = "(mass/length)**0.5/time")]
+    pub magnetic_x: Option<String>,
+    /// Magnetic field along y.
+    #[key(unit = "(mass/length)**0.5/time")]
+    pub magnetic_y: Option<String>,
+    /// Magnetic field along z.
+    #[key(unit = "(mass/length)**0.5/time")]
+    pub magnetic_z: Option<String>,
     /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
     #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
@@ -55,6 +64,8 @@ pub struct StateFormulas {
     gas: [Formula; GAS_COMPONENTS],
     /// Pressure from density, temperature and the fractions of all scalars, if `gas` has the temperature.
     pressure: Option<Formula>,
+    /// Magnetic field, if the gas has one.
+    field: Option<[Formula; 3]>,
     scalars: Vec<Option<Formula>>,
     /// Indices of the scalars that the table names.
     given: Vec<usize>,
@@ -99,6 +110,7 @@ impl StateFormulas {
         }
         let formula =
             |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, variables);
+        let field = field_of(deck, path, model, config, variables)?;
         let scalar = |(name, initial): (&String, &f64)| {
             let otherwise = (*initial != 0.0).then(|| format!("{initial:?}"));
             let text = config.scalars.get(name).or(otherwise.as_ref());
@@ -123,6 +135,7 @@ impl StateFormulas {
                 formula("velocity_z", &config.velocity_z)?,
                 pressure,
             ],
+            field,
             scalars: scalars.collect::<Result<_, _>>()?,
             given: given.collect(),
         })
@@ -143,6 +156,13 @@ impl StateFormulas {
             velocity: [w[1], w[2], w[3]],
             pressure: w[4],
         }
+    }
+
+    /// Evaluates the magnetic field at a point and time, if the gas has one.
+    #[must_use]
+    pub fn field_at(&self, x: [f64; 3], t: f64) -> Option<[f64; 3]> {
+        let field = self.field.as_ref()?;
+        Some(std::array::from_fn(|a| field[a].eval(&at_point(x, t))))
     }
 
     /// Evaluates the mass fraction of scalar `n` at a point and time.
@@ -166,10 +186,48 @@ impl StateFormulas {
         self.pressure.as_ref()
     }
 
+    /// Formulas of the magnetic field, if the gas has one.
+    pub(super) fn field(&self) -> Option<&[Formula; 3]> {
+        self.field.as_ref()
+    }
+
     /// Formulas of the mass fractions of the scalars; `None`: 0.
     pub(super) fn scalars(&self) -> &[Option<Formula>] {
         &self.scalars
     }
+}
+
+/// Compiles the formulas of the magnetic field, if the gas has one.
+fn field_of(
+    deck: &Deck,
+    path: &str,
+    model: &GasModel,
+    config: &StateConfig,
+    variables: &[&str],
+) -> Result<Option<[Formula; 3]>, DeckError> {
+    let given = [
+        ("magnetic_x", &config.magnetic_x),
+        ("magnetic_y", &config.magnetic_y),
+        ("magnetic_z", &config.magnetic_z),
+    ];
+    if model.magnetic.is_none() {
+        return match given.iter().find(|(_, text)| text.is_some()) {
+            None => Ok(None),
+            Some((key, _)) => {
+                let key = format!("{path}.{key}");
+                let why = format!(
+                    "`{key}` needs a table [mhd], such as [mhd] with method = \"glm\": add it, or remove this key"
+                );
+                Err(deck.error_at(&key, why))
+            }
+        };
+    }
+    let formula = |(key, text): (&str, &Option<String>)| {
+        let text = text.as_deref().unwrap_or("0");
+        deck.formula(&format!("{path}.{key}"), text, variables)
+    };
+    let [x, y, z] = given.map(formula);
+    Ok(Some([x?, y?, z?]))
 }
 
 /// Compiles the formula of a plugin for the pressure at a temperature.
@@ -319,7 +377,8 @@ fn at_point(x: [f64; 3], t: f64) -> [f64; IN_CELLS.len()] {
 impl StateFormulas {
     /// Returns the level and the index of the cells that contain the points; 0 if no formula depends on them.
     fn cells(&self, columns: &PrimitiveColumns) -> [Vec<f64>; 4] {
-        let mut formulas = self.gas.iter().chain(self.scalars.iter().flatten());
+        let of_field = self.field.iter().flatten();
+        let mut formulas = (self.gas.iter().chain(of_field)).chain(self.scalars.iter().flatten());
         let n = columns.len();
         if !formulas.any(Formula::uses_cell) {
             return std::array::from_fn(|_| vec![0.0; n]);
@@ -349,6 +408,9 @@ impl InitialState for StateFormulas {
                     _ => state.velocity[c - 1] = value,
                 }
             }
+        }
+        for (formula, out) in self.field.iter().flatten().zip(&mut columns.magnetic) {
+            formula.eval_many(&arguments, out);
         }
         for (formula, out) in self.scalars.iter().zip(&mut columns.scalars) {
             if let Some(formula) = formula {

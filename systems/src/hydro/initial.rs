@@ -10,6 +10,7 @@ use nestar_engine::data::Element;
 use nestar_engine::mesh::{NewRows, Topology, parallel};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::hydro::magnetic::FIELD_COMPONENTS;
 use nestar_kernels::mesh::{CellBlock, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
 use std::ops::Range;
@@ -27,6 +28,8 @@ pub struct PrimitiveColumns {
     pub points: [Vec<f64>; 3],
     /// States at the points.
     pub states: Vec<Primitive>,
+    /// Magnetic field along x, y, z at the points; without points if the gas has none.
+    pub magnetic: [Vec<f64>; 3],
     /// Mass fraction of each passive scalar at the points.
     pub scalars: Vec<Vec<f64>>,
 }
@@ -54,7 +57,9 @@ impl PrimitiveColumns {
         let scalar_is_same =
             |values: &[f64], n: usize| values[n].to_bits() == values[n - before].to_bits();
         range.clone().all(is_same)
-            && (self.scalars.iter()).all(|values| range.clone().all(|n| scalar_is_same(values, n)))
+            && (self.scalars.iter())
+                .chain(self.magnetic.iter().filter(|values| !values.is_empty()))
+                .all(|values| range.clone().all(|n| scalar_is_same(values, n)))
     }
 
     /// Returns the index on the level of the cell that contains point `n`.
@@ -237,7 +242,7 @@ impl<'a> LayerSamples<'a> {
         (layer, cells): (usize, usize),
     ) -> Result<Self, String> {
         let model = fill.model;
-        let mut columns = points.in_layer((layer, cells), &model.initial);
+        let mut columns = points.in_layer((layer, cells), model);
         fill.initial.fill(&mut columns);
         set_pressure(&mut columns, model);
         normalise_sets(&mut columns, model)?;
@@ -254,7 +259,8 @@ impl<'a> LayerSamples<'a> {
     }
 
     fn extremes(&self) -> Extremes {
-        let extremes = Extremes::of(&self.columns.states, self.fill.model.gamma);
+        let extremes = Extremes::of(&self.columns.states, self.fill.model.gamma)
+            .with_field(&self.columns.magnetic);
         match self.fill.model.equation.has_energy() {
             true => extremes,
             false => extremes.without_energy(),
@@ -281,7 +287,14 @@ impl<'a> LayerSamples<'a> {
         let (columns, model) = (&self.columns, self.fill.model);
         for (c, component) in out.chunks_mut(CELLS).enumerate() {
             let cells = &mut component[self.first_cell()..][..self.cells];
-            if model.internal_energy() == Some(c) {
+            let of_field = model
+                .magnetic_field()
+                .and_then(|first| c.checked_sub(first));
+            if let Some(field) = of_field.filter(|n| *n < FIELD_COMPONENTS) {
+                // the cleaning variable begins at 0
+                let values = columns.magnetic.get(field);
+                rule.store_means(cells, &repeats, |n| values.map_or(0.0, |values| values[n]));
+            } else if model.internal_energy() == Some(c) {
                 let energy = |n: usize| columns.states[n].internal_energy(model.gamma);
                 rule.store_means(cells, &repeats, energy);
             } else if let Some(scalar) = c.checked_sub(model.first_scalar()) {
@@ -391,6 +404,16 @@ pub(super) fn block_of(topology: &Topology, row: u32, level: usize) -> CellBlock
 fn check(columns: &PrimitiveColumns, n: usize) -> Result<(), String> {
     let state = &columns.states[n];
     let scalars_finite = columns.scalars.iter().all(|s| s[n].is_finite());
+    let field: Vec<f64> = (columns.magnetic.iter())
+        .filter_map(|along| along.get(n).copied())
+        .collect();
+    if !field.iter().all(|b| b.is_finite()) {
+        return Err(format!(
+            "the initial magnetic field at (x, y, z) = {:?} (level {}) is {field:?}; it must be finite",
+            columns.point(n),
+            columns.level
+        ));
+    }
     if state.is_physical() && scalars_finite {
         return Ok(());
     }
@@ -455,8 +478,9 @@ impl SamplePoints {
         }
     }
 
-    /// Returns the samples in the first `cells` cells of a layer, cell by cell, with undefined states and the given scalars.
-    fn in_layer(&self, (layer, cells): (usize, usize), scalars: &[f64]) -> PrimitiveColumns {
+    /// Returns the samples in the first `cells` cells of a layer, cell by cell, with undefined states, no magnetic field and the default
+    /// fractions of the scalars.
+    fn in_layer(&self, (layer, cells): (usize, usize), model: &GasModel) -> PrimitiveColumns {
         let total = cells * self.offsets[0].len();
         let [i, j, k] = self.origin;
         let along = |axis: usize| {
@@ -478,7 +502,10 @@ impl SamplePoints {
             samples: self.offsets[0].len(),
             points: [0, 1, 2].map(along),
             states: vec![nothing; total],
-            scalars: scalars.iter().map(|&value| vec![value; total]).collect(),
+            magnetic: [(); 3].map(|()| vec![0.0; model.magnetic.map_or(0, |_| total)]),
+            scalars: (model.initial.iter())
+                .map(|&value| vec![value; total])
+                .collect(),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::fields::{Derived, Gas, GasDeclarations, GasModel, MassFlux, SET_TOLER
 use crate::order::{Advance, Limit};
 use crate::units::Units;
 use bevy_ecs::prelude::*;
-pub use config::HydroConfig;
+pub use config::{HydroConfig, MhdConfig};
 use device::GasDevice;
 pub use diagnostics::require_injection;
 use extremes::Extremes;
@@ -33,7 +33,7 @@ use nestar_engine::step::{Remarks, RunFacts};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::choice::Choice;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
-use solver::HydroSolver;
+use solver::{HydroSolver, LevelRates};
 
 /// Plugin that registers the gas, its time-step limit and its update.
 pub struct Hydro {
@@ -62,6 +62,7 @@ impl Plugin for Hydro {
             "hydro.polytropic_constant",
             "hydro.scalars",
             "hydro.scalar_sets",
+            "mhd.method",
         ]);
         boundary::register(sim, &model)?;
         let stages = match config.frozen {
@@ -89,6 +90,7 @@ impl Plugin for Hydro {
         facts(sim, &model);
         sim.world.insert_resource(model);
         sim.world.insert_resource(Extremes::default());
+        sim.world.insert_resource(LevelRates::default());
         sim.check_initial(extremes::require_range);
         sim.check_changed(require_fractions);
         if config.frozen {
@@ -123,7 +125,7 @@ fn facts(sim: &mut Engine, model: &GasModel) {
 
 /// Reads the table, adds declared scalars and builds the gas model.
 fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasModel), Error> {
-    let mut config: HydroConfig = sim.deck.table("hydro")?;
+    let mut config = HydroConfig::of(&mut sim.deck)?;
     declared.join(&mut config.scalars, &mut config.scalar_sets);
     config.checked_method(&sim.deck)?;
     let remarks = config.remarks(&sim.deck);
@@ -142,8 +144,9 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
         physical: config.physical(&sim.deck, Units::find(sim))?,
         pressure_formula: None,
         frozen: config.frozen,
-        riemann: config.riemann.0,
+        riemann: config.riemann(),
         dual: config.method().dual,
+        magnetic: config.magnetic,
     };
     for naming in declared.derived {
         let derived = naming(sim, &model)?;
@@ -180,6 +183,8 @@ type Unit = (&'static str, [i32; 3]);
 
 const DENSITY: Unit = ("mass/length**3", [-3, 1, 0]);
 const MOMENTUM: Unit = ("mass/(length**2*time)", [-2, 1, -1]);
+/// Its powers of length and mass are no whole numbers: the factor follows from the unit.
+const MAGNETIC_FIELD: Unit = ("(mass/length)**0.5/time", [0; 3]);
 const ENERGY: Unit = ("mass/(length*time**2)", [-1, 1, -2]);
 
 fn component(
@@ -216,6 +221,23 @@ fn mass_fluxes(stages: usize) -> FieldSpec {
     spec
 }
 
+/// Returns the components of a magnetic field.
+fn magnetic_components() -> impl Iterator<Item = Component> {
+    let field = |(axis, name): (usize, &str)| {
+        let long_name = format!("magnetic field along {name}, over the square root of 4 pi");
+        component(
+            format!("magnetic_{name}"),
+            MAGNETIC_FIELD,
+            long_name,
+            Some(axis),
+        )
+    };
+    let fields = ["x", "y", "z"].into_iter().enumerate().map(field);
+    let long_name = "cleaning variable of the divergence of the magnetic field".into();
+    let cleaning = component("magnetic_cleaning".into(), MAGNETIC_FIELD, long_name, None);
+    fields.chain(std::iter::once(cleaning))
+}
+
 fn spec(model: &GasModel, prolongation: SlopeLimiter, stages: usize) -> FieldSpec {
     let momentum = |(axis, name): (usize, &str)| {
         let long_name = format!("momentum density along {name}");
@@ -240,6 +262,9 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter, stages: usize) -> FieldSpe
         let long_name = "thermal energy density".into();
         let name = "internal_energy".into();
         components.push(component(name, ENERGY, long_name, None));
+    }
+    if model.magnetic.is_some() {
+        components.extend(magnetic_components());
     }
     components.extend(model.scalars.iter().map(scalar));
     let leading = (!model.equation.has_energy()).then(|| LeadingState {

@@ -10,7 +10,7 @@ use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::choice::Choice;
 use nestar_kernels::hydro::{
-    CellMask10, FaceFluxes, LaneChoice, PatchScratch, PatchSolver, PatchStep,
+    CellMask10, Cleaning, FaceFluxes, LaneChoice, PatchScratch, PatchSolver, PatchStep,
 };
 use nestar_kernels::mesh::ShareSets;
 
@@ -71,7 +71,7 @@ fn passes<R: GasReal>(
     let rounds = details.rounds.iter().map(|cells| Some(&cells[..]));
     let passes = std::iter::once(None).chain(rounds);
     Ok(passes
-        .map(|cells| pass(&solver, &mut scratch, (capture, dt), before, cells))
+        .map(|cells| pass(&solver, &mut scratch, (capture, dt, details), before, cells))
         .collect())
 }
 
@@ -106,17 +106,19 @@ fn state_before<'a, R: GasReal>(
 fn pass<R: GasReal>(
     solver: &PatchSolver<R>,
     scratch: &mut PatchScratch<R>,
-    (capture, dt): (&Capture, f64),
+    (capture, dt, details): (&Capture, f64, &GasDetails),
     before: Option<(&[R], R)>,
     first_order: Option<&[[i32; 3]]>,
 ) -> ReplayPass {
     let mut out = vec![R::lit(0.0); solver.components() * CELLS];
     let faces = &mut FaceFluxes::default();
     let mask = first_order.map(mask);
+    let [speed, damping] = details.cleaning;
     let step = PatchStep {
         rates: capture.width.map(|w| R::lit(dt / w)),
         inverse_dx: capture.width.map(|w| R::lit(1.0 / w)),
         first_order: mask.as_ref(),
+        cleaning: Cleaning { speed, damping },
         before,
     };
     let outcome = solver.update(scratch, &step, &mut out, faces);

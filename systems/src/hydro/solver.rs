@@ -1,18 +1,20 @@
 //! The gas solver of a run: patch solver, scratch memory, cached signal rates, and the update of patches on the host.
 
 use super::HydroConfig;
+use super::capture::LevelInput;
 use super::device::GasDevice;
 use super::stages::LevelStage;
 use crate::fields::{Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
+use nestar_engine::comm::{Comm, RanksError};
 use nestar_engine::data::{Element, Precision};
 use nestar_engine::device::parallel::{PerThread, SharedCells};
 use nestar_engine::mesh::{LevelClock, parallel};
 use nestar_engine::step::FieldView;
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::{
-    CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
-    PatchStep,
+    CellMask10, Cleaning, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch,
+    PatchSolver, PatchStep,
 };
 use nestar_kernels::mesh::fluxes::{FACE, with_share};
 use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
@@ -41,6 +43,35 @@ impl GasReal for f64 {
         } else {
             None
         }
+    }
+}
+
+/// Largest signal rate of the patches of this rank on each level, at the latest evaluation of the time-step limit.
+#[derive(Resource, Default)]
+pub struct LevelRates(Vec<f64>);
+
+impl LevelRates {
+    /// Notes the rate of a level.
+    pub(super) fn note(&mut self, level: usize, rate: f64) {
+        if self.0.len() <= level {
+            self.0.resize(level + 1, 0.0);
+        }
+        self.0[level] = rate;
+    }
+
+    /// Returns the cleaning of a magnetic field in the coming step of a level. Collective.
+    ///
+    /// # Errors
+    /// Another rank or the transport has failed.
+    pub(super) fn cleaning(
+        &self,
+        clock: &LevelClock,
+        ranks: &Comm,
+    ) -> Result<Cleaning, RanksError> {
+        let own = self.0.get(clock.level).copied().unwrap_or(0.0);
+        // numbers that are not negative are in the order of their bits
+        let rate = f64::from_bits(ranks.max(own.to_bits())?);
+        Ok(Cleaning::of(rate, clock.cell_width, clock.dt))
     }
 }
 
@@ -148,6 +179,7 @@ pub(super) struct LevelStep<'a, R: GasReal> {
     pub level: usize,
     pub rates: [R; 3],
     pub inverse_dx: [R; 3],
+    pub cleaning: Cleaning,
     pub view: GhostView<'a, R>,
     pub gas: FieldView<'a, Gas>,
     /// Output of the mass fluxes, if requested, and those of earlier stages.
@@ -159,11 +191,14 @@ pub(super) struct LevelStep<'a, R: GasReal> {
 
 impl<'a, R: GasReal> LevelStep<'a, R> {
     pub fn new(
-        clock: &LevelClock,
+        input: &LevelInput,
         gas: FieldView<'a, Gas>,
         mass: Option<&'a FieldView<'a, MassFlux>>,
         stage: LevelStage,
     ) -> Self {
+        let LevelInput {
+            clock, cleaning, ..
+        } = *input;
         let mass = mass.map(|mass| match stage.is_one_of_several() {
             true => stage.in_order([mass.present::<R>(), mass.scratch::<R>(0)]),
             false => [mass.present::<R>(); 2],
@@ -172,6 +207,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             level: clock.level,
             rates: clock.cell_width.map(|w| R::lit(clock.dt / w)),
             inverse_dx: clock.cell_width.map(|w| R::lit(1.0 / w)),
+            cleaning,
             view: gas.ghosts::<R>(),
             out: gas.bank::<R>(gas.stage_bank(stage.share.stage)),
             gas,
@@ -228,6 +264,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             rates: self.rates,
             inverse_dx: self.inverse_dx,
             first_order,
+            cleaning: self.cleaning,
             before: (!self.stage.is_first()).then(|| (before.row(row), R::lit(self.stage.weight))),
         };
         let outcome = solver

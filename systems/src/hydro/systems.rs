@@ -1,8 +1,8 @@
 //! Systems of the gas: the Courant limit and the update of a level.
 
-use super::capture::{self, LevelInput, StepFailure, StepResult};
+use super::capture::{self, Attempt, LevelInput, StepFailure, StepResult};
 use super::fallback;
-use super::solver::{GasReal, GasSolver, HydroSolver, LevelStep};
+use super::solver::{GasReal, GasSolver, HydroSolver, LevelRates, LevelStep};
 use super::stages::LevelStage;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MassFlux};
 use bevy_ecs::prelude::*;
@@ -13,6 +13,8 @@ use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, parallel};
 use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::hydro::Cleaning;
+use nestar_kernels::hydro::magnetic::{FIELD_COMPONENTS, fast_speed};
 use nestar_kernels::{CELLS, PATCH};
 
 /// Advice for a step that stays unphysical.
@@ -27,6 +29,7 @@ pub fn limit_by_courant(
     mut limits: ResMut<StepLimits>,
     tables: Option<Res<DeviceTopology>>,
     model: Res<GasModel>,
+    mut rates: ResMut<LevelRates>,
 ) -> Result<(), Error> {
     if limits.wants_places()
         && let Some((rate, text)) = fastest_cell(&clock, &topology, &gas.own(), &model)?
@@ -34,13 +37,15 @@ pub fn limit_by_courant(
         limits.place("courant", 1.0 / rate, text);
     }
     if let (HydroSolver::Device(solver), Some(tables)) = (&mut *solver, tables) {
-        let dt = solver.limit(&clock, &topology, &tables, &gas.own())?;
-        limits.propose("courant", dt);
+        let rate = solver.largest_rate(&clock, &topology, &tables, &gas.own())?;
+        rates.note(clock.level, rate);
+        limits.propose("courant", solver.courant() / rate);
         return Ok(());
     }
     let rate = in_precision!(gas.precision(), R =>
         largest_rate::<R>(&clock, &topology, &gas.own(), &mut solver));
     if let Some((rate, courant)) = rate {
+        rates.note(clock.level, rate);
         limits.propose("courant", courant / rate);
     }
     Ok(())
@@ -105,14 +110,20 @@ fn fastest_cell(
         });
         for (n, cell) in (0..rows.len()).flat_map(|n| (0..CELLS).map(move |cell| (n, cell))) {
             let (row, values) = (rows[n], &values[n * components * CELLS..]);
-            let mut state = [0.0; GAS_COMPONENTS];
-            let of_gas = model.equation.components();
+            let mut state = [0.0; GAS_COMPONENTS + FIELD_COMPONENTS];
+            let of_gas =
+                model.equation.components() + model.magnetic.map_or(0, |_| FIELD_COMPONENTS);
             for (c, value) in state[..of_gas].iter_mut().enumerate() {
                 *value = values[c * CELLS + cell];
             }
             let w = model.primitive(&state);
-            let sound = (model.gamma * w[4].max(0.0) / w[0]).sqrt();
-            let along = |axis: usize| (w[axis + 1].abs() + sound) / width[axis];
+            let field = &state[GAS_COMPONENTS..];
+            let along = |axis: usize| {
+                let across = [(axis + 1) % 3, (axis + 2) % 3].map(|a| field[a] * field[a]);
+                let across = across[0] + across[1];
+                let speed = fast_speed(w[0], w[4].max(0.0), field[axis], across, model.gamma);
+                (w[axis + 1].abs() + speed) / width[axis]
+            };
             // a value that is not a number comes first
             let rate = along(0) + along(1) + along(2);
             let rate = match rate.is_nan() || !state.iter().all(|value| value.is_finite()) {
@@ -153,6 +164,7 @@ pub struct Fluid<'w, 's> {
     tables: Option<Res<'w, DeviceTopology>>,
     ranks: Comm<'w>,
     model: Res<'w, GasModel>,
+    rates: Res<'w, LevelRates>,
 }
 
 /// Advances the gas of the level from the present bank to the next, which becomes the present one if the step is
@@ -172,7 +184,12 @@ pub fn advance_gas_with_mass_fluxes(
 impl Fluid<'_, '_> {
     fn advance(&mut self, mass: Option<&FieldView<MassFlux>>) -> Result<(), Error> {
         let (gas, ranks) = (&mut self.gas, &mut self.ranks);
+        let cleaning = match self.model.magnetic {
+            Some(_) => self.rates.cleaning(&self.clock, ranks)?,
+            None => Cleaning::default(),
+        };
         let input = LevelInput {
+            cleaning,
             clock: &self.clock,
             topology: &self.topology,
             capture: self.verdict.last.then_some(&*self.model),
@@ -244,23 +261,24 @@ fn advance_stage<R: GasReal>(
         clock,
         topology,
         capture,
+        ..
     } = *input;
     let level = clock.level;
     let rows = topology.rows(level);
     let mut unphysical = false;
     let split = gas.begin_refresh(ranks, level)?;
     if let Some(split) = &split {
-        let step = LevelStep::<R>::new(clock, gas.interior(level, split), mass, stage);
+        let step = LevelStep::<R>::new(input, gas.interior(level, split), mass, stage);
         unphysical = step.advance_all(solver, &split.interior.rows);
     }
     gas.finish_refresh(ranks, level)?;
-    let step = LevelStep::<R>::new(clock, gas.get(solver.patch.ghosts())?, mass, stage);
+    let step = LevelStep::<R>::new(input, gas.get(solver.patch.ghosts())?, mass, stage);
     let left = split.as_ref().map_or(rows, |split| &split.boundary.rows);
     unphysical |= step.advance_all(solver, left);
     if !ranks.any(unphysical)? {
         return Ok(0);
     }
-    let attempt = (clock, stage.share.stage);
+    let attempt = Attempt::of(input, stage.share.stage);
     capture::apply_fallback(&step.gas, attempt, capture, ranks, |log| {
         if log.repeat {
             step.advance_all(solver, rows);

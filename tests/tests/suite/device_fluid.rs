@@ -5,11 +5,12 @@ use nestar::engine::device::{Buffer, Device, LaunchShape};
 use nestar::kernels::choice::Choice;
 use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
 use nestar::kernels::hydro::{
-    BarotropicStates, DualStates, EquationOfState, GasStates, LawConstants,
+    BarotropicStates, DualStates, EquationOfState, GasStates, LawConstants, MagneticMethod,
+    MagneticStates,
 };
 use nestar::kernels::hydro::{
-    CellMask10, DualEnergy, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter, PatchSolver,
-    PatchStep, Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
+    CellMask10, Cleaning, DualEnergy, FaceFluxes, FluidMethod, HydroReal, LaneChoice, Limiter,
+    PatchSolver, PatchStep, Reconstruction, RiemannSolver, Scheme, ShockCure, Variables,
 };
 use nestar::kernels::mesh::RowShape;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
@@ -24,6 +25,11 @@ const INVERSE_DX: [f64; 3] = [8.0, 7.0, 9.0];
 /// Weight of the new state and share in the fluxes of a stage that is not the first.
 const WEIGHT: f64 = 2.0 / 3.0;
 const SHARE: f64 = 1.0 / 6.0;
+/// Cleaning of a magnetic field.
+const CLEANING: Cleaning = Cleaning {
+    speed: 0.7,
+    damping: 0.9,
+};
 
 /// A periodic gas.
 fn field(double: bool, method: &FluidMethod, scalars: usize) -> FieldText {
@@ -38,6 +44,9 @@ fn field(double: bool, method: &FluidMethod, scalars: usize) -> FieldText {
         states: Some(match (method.equation.has_energy(), method.dual) {
             (false, _) => StateRules::of::<BarotropicStates, 4>().items,
             (true, Some(_)) => StateRules::of::<DualStates, 6>().items,
+            (true, None) if method.magnetic.is_some() => {
+                StateRules::of::<MagneticStates, 9>().items
+            }
             (true, None) => StateRules::of::<GasStates, 5>().items,
         }),
     }
@@ -131,6 +140,7 @@ fn on_cpu<R: HydroReal>(
         rates: RATE.map(R::lit),
         inverse_dx: INVERSE_DX.map(R::lit),
         first_order: mask,
+        cleaning: CLEANING,
         before: staged.then(|| (&before[..], R::lit(WEIGHT))),
     };
     let mut faces = FaceFluxes {
@@ -239,6 +249,8 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         rate: RATE,
         weight: WEIGHT,
         share: SHARE,
+        cleaning_speed: CLEANING.speed,
+        damping: CLEANING.damping,
         inverse_dx: INVERSE_DX,
         count: 1,
     };
@@ -446,5 +458,41 @@ fn gas_without_energy_has_the_bits_of_the_cpu_on_the_device() {
             first_order_fallback: fallback,
         };
         compare_in(scheme == VanLeer, &device, &case);
+    }
+}
+
+/// The same for gas with a magnetic field.
+#[test]
+fn gas_with_a_field_has_the_bits_of_the_cpu_on_the_device() {
+    let Ok(device) = devices::open() else {
+        println!("skipped: there is no C++ compiler on this machine");
+        return;
+    };
+    use Reconstruction::{Plm, Ppm, WenoZ};
+    use Scheme::{MusclHancock, Rk2, Rk3};
+    let cases = [
+        ((MusclHancock, Plm), "hlld", 1, true),
+        ((MusclHancock, Ppm), "hlld", 0, false),
+        ((Rk2, Plm), "hlle", 0, true),
+        ((Rk3, WenoZ), "hlld", 0, false),
+        ((Rk2, Ppm), "hll", 2, false),
+        ((MusclHancock, Plm), "llf", 0, false),
+    ];
+    for (n, ((scheme, reconstruction), riemann, scalars, fallback)) in cases.into_iter().enumerate()
+    {
+        let method = FluidMethod {
+            scheme,
+            reconstruction,
+            riemann: RiemannSolver::of_word(riemann).expect("a solver"),
+            shock_cure: ShockCure::Hlle,
+            magnetic: Some(MagneticMethod::Glm),
+            ..FluidMethod::default()
+        };
+        let case = Case {
+            method,
+            scalars,
+            first_order_fallback: fallback,
+        };
+        compare_in(n % 2 == 1, &device, &case);
     }
 }

@@ -33,8 +33,13 @@ pub const GENERATORS: [Change; 5] = [
     },
 ];
 
-/// `state` with its axes changed.
+/// `state` with its axes changed; the momentum is a vector.
 pub fn changed(state: &State, change: &Change) -> State {
+    changed_vectors(state, change, &[1])
+}
+
+/// `state` with its axes changed; vectors begin at the components `vectors`.
+pub fn changed_vectors(state: &State, change: &Change, vectors: &[usize]) -> State {
     let mut image = state.clone();
     for (level, patches) in state.levels.iter().enumerate() {
         let patches_along = state.domain.root.map(|n| n << level);
@@ -55,14 +60,15 @@ pub fn changed(state: &State, change: &Change) -> State {
                 let at = [cell % 8, cell / 8 % 8, cell / 64].map(|i| i as i32);
                 let [i, j, k] = place(at, [8; 3]).map(|i| i as usize);
                 let target = i + 8 * j + 64 * k;
-                for c in (0..state.components).filter(|c| !(1..4).contains(c)) {
+                let is_scalar = |c: &usize| !vectors.iter().any(|v| (*v..v + 3).contains(c));
+                for c in (0..state.components).filter(is_scalar) {
                     twin.values[c * 512 + target] = patch.values[c * 512 + cell];
                 }
-                for a in 0..3 {
-                    let value = patch.values[(1 + change.from[a]) * 512 + cell];
+                for (&v, a) in vectors.iter().flat_map(|v| [0, 1, 2].map(|a| (v, a))) {
+                    let value = patch.values[(v + change.from[a]) * 512 + cell];
                     // adding 0 makes -0 and 0 the same
                     let value = if change.mirrored[a] { -value } else { value } + 0.0;
-                    twin.values[(1 + a) * 512 + target] = value;
+                    twin.values[(v + a) * 512 + target] = value;
                 }
             }
             image.levels[level].insert(place(*index, patches_along), twin);

@@ -130,8 +130,6 @@ const MOMENTUM: [&str; 3] = ["momentum_x", "momentum_y", "momentum_z"];
 const VELOCITY: [&str; 3] = ["velocity_x", "velocity_y", "velocity_z"];
 /// Unit of velocity.
 const SPEED: &str = "length/time";
-/// Names of the components of the cell-centred magnetic field.
-const MAGNETIC: [&str; 3] = ["magnetic_x", "magnetic_y", "magnetic_z"];
 /// Derived fields of a gas with their quantity and unit.
 const GAS: [(&str, GasQuantity, &str); 5] = [
     ("pressure", GasQuantity::Pressure, "mass/(length*time**2)"),
@@ -207,9 +205,7 @@ fn candidates(arrays: &[(String, String)], fact: impl Fn(&str) -> Option<f64>) -
                 found.add(name, unit, formula, &["density", x, y, z]);
             }
         } else if has("energy") && gamma.is_some() {
-            let magnetic = MAGNETIC.into_iter().filter(|name| has(name));
-            let needs = ["density", x, y, z, "energy"].into_iter().chain(magnetic);
-            let needs: Vec<&str> = needs.collect();
+            let needs = ["density", x, y, z, "energy"];
             for (name, gas, unit) in GAS {
                 found.add(name, unit, FieldFormula::Gas(gas), &needs);
             }
@@ -471,11 +467,10 @@ impl PlotField {
         }
     }
 
-    /// Computes a gas quantity in cell `i`; the arrays are density, momentum, energy and, optionally, magnetic field.
+    /// Computes a gas quantity in cell `i`; the arrays are density, momentum and energy, which contains no magnetic energy.
     fn gas(&self, gas: GasQuantity, arrays: &[&[f64]], i: usize) -> f64 {
         let (density, momentum) = (arrays[0][i], square(&arrays[1..4], i));
-        let magnetic = square(&arrays[5..], i);
-        let internal = arrays[4][i] - 0.5 * momentum / density - 0.5 * magnetic;
+        let internal = arrays[4][i] - 0.5 * momentum / density;
         self.of_pressure(gas, density, momentum, (self.gamma - 1.0) * internal)
     }
 

@@ -22,6 +22,7 @@ SOLAR_METALS = 0.01295
 
 _SPEED = "length/time"
 _PRESSURE = "mass/(length*time**2)"
+_FIELD = "(mass/length)**0.5/time"
 _MOMENTUM = ("momentum_x", "momentum_y", "momentum_z")
 _MAGNETIC = ("magnetic_x", "magnetic_y", "magnetic_z")
 
@@ -66,8 +67,6 @@ def _thermal_energy(block: Block) -> np.ndarray:
     thermal *= -0.5
     thermal /= block["density"]
     thermal += block["energy"]
-    if all(name in block.snapshot.stored for name in _MAGNETIC):
-        thermal -= 0.5 * _square(block, _MAGNETIC)
     return thermal
 
 
@@ -109,6 +108,21 @@ def _thermal(gamma: float, pressure: Callable[[Block], np.ndarray]) -> list[Fiel
     ]
 
 
+def _magnetic() -> list[Field]:
+    """Returns the fields that follow from the magnetic field, in units in which its pressure is half of its square."""
+    return [
+        Field("magnetic_energy", _PRESSURE, "magnetic energy density", lambda block: 0.5 * _square(block, _MAGNETIC)),
+        Field("magnetic_field", _FIELD, "magnetic field over sqrt(4 pi)", lambda block: np.sqrt(_square(block, _MAGNETIC))),
+        Field("alfven_speed", _SPEED, "Alfven speed", lambda block: block["magnetic_field"] / np.sqrt(block["density"])),
+    ]
+
+
+def _beta(block: Block) -> np.ndarray:
+    """Returns gas pressure over magnetic pressure, which is infinite without a field."""
+    with np.errstate(divide="ignore"):
+        return block["pressure"] / block["magnetic_energy"]
+
+
 def _kelvin(snapshot: Snapshot) -> list[Field]:
     """Returns temperature and number density of gas with a constant mean molecular weight."""
     weight = snapshot.attrs["mean_molecular_weight"]
@@ -131,6 +145,8 @@ def fields_of(snapshot: Snapshot) -> dict[str, Field]:
         found.append(Field("cell_mass", "mass", "mass of the cell", lambda block: block["density"] * block.cell_volume))
     if {"density", *_MOMENTUM} <= stored.keys():
         found += _gas(stored)
+        if set(_MAGNETIC) <= stored.keys():
+            found += _magnetic()
         energies = {"energy", "internal_energy", "pressure"} & stored.keys()
         constant = snapshot.attrs.get("polytropic_constant")
         if "gamma" in snapshot.attrs and (energies or constant is not None):
@@ -138,6 +154,8 @@ def fields_of(snapshot: Snapshot) -> dict[str, Field]:
             pressure = _pressure(gamma) if constant is None else _polytropic_pressure(constant, gamma)
             # gas without energy has no entropy of its own
             found += [field for field in _thermal(gamma, pressure) if constant is None or field.name != "entropy"]
+            if set(_MAGNETIC) <= stored.keys():
+                found.append(Field("plasma_beta", "1", "gas pressure over magnetic pressure", _beta))
             if "mean_molecular_weight" in snapshot.attrs and not snapshot.units.dimensionless:
                 found += _kelvin(snapshot)
     fields = {field.name: field for field in found}

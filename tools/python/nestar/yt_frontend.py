@@ -9,7 +9,7 @@ import json
 import os
 import re
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ from .units import BOLTZMANN, HYDROGEN_MASS
 
 GRID = 2 * PATCH
 """Number of cells of a grid along each axis, if all eight siblings exist."""
+MAGNETIC_FIELD = "(mass/length)**0.5/time"
+"""Unit of magnetic fields over the square root of 4 pi, which yt gives in gauss."""
 _CODE = re.compile("length|mass|time")
 _ALIASES = {
     "density": "density",
@@ -41,6 +43,7 @@ _ALIASES = {
     "scalar_metal": "metal_density",
     **{f"velocity_{axis}": f"velocity_{axis}" for axis in "xyz"},
     **{f"momentum_{axis}": f"momentum_density_{axis}" for axis in "xyz"},
+    **{f"magnetic_{axis}": f"magnetic_field_{axis}" for axis in "xyz"},
 }
 
 
@@ -48,6 +51,8 @@ def _yt_units(snapshot: Snapshot, units: str) -> str:
     """Returns the unit of an array in the notation of yt."""
     if units == "length/time":
         return "code_velocity"
+    if units == MAGNETIC_FIELD:
+        return "code_magnetic"
     if units == "1" or snapshot.units.powers(units) is None or "cell" in units:
         return ""
     return _CODE.sub(lambda word: f"code_{word.group()}", units)
@@ -326,9 +331,8 @@ class NestarFieldInfo(FieldInfoContainer):
             self._set_up_temperature()
 
     def _set_up_energy(self, names: set[str]) -> None:
-        magnetic = [name for name in ("magnetic_x", "magnetic_y", "magnetic_z") if name in names]
         if "internal_energy" not in names:
-            self._add("thermal_energy_density", "pressure", _thermal_energy(magnetic))
+            self._add("thermal_energy_density", "pressure", _thermal_energy)
         gamma = self.ds.gamma
         if ("gas", "pressure") not in self:
             pressure = lambda field, data: (gamma - 1.0) * data["gas", "thermal_energy_density"]
@@ -366,15 +370,9 @@ def _polytropic_pressure(constant: float, gamma: float) -> Any:
     return pressure
 
 
-def _thermal_energy(magnetic: Sequence[str]) -> Any:
-    def energy(field: Any, data: Any) -> Any:
-        momentum = sum(data["nestar", f"momentum_{axis}"] ** 2 for axis in "xyz")
-        thermal = data["nestar", "energy"] - 0.5 * momentum / data["nestar", "density"]
-        for name in magnetic:
-            thermal = thermal - 0.5 * data["nestar", name] ** 2
-        return thermal
-
-    return energy
+def _thermal_energy(field: Any, data: Any) -> Any:
+    momentum = sum(data["nestar", f"momentum_{axis}"] ** 2 for axis in "xyz")
+    return data["nestar", "energy"] - 0.5 * momentum / data["nestar", "density"]
 
 
 class NestarDataset(Dataset):
@@ -407,6 +405,8 @@ class NestarDataset(Dataset):
         setdefaultattr(self, "length_unit", self.quan(units.length, "cm"))
         setdefaultattr(self, "mass_unit", self.quan(units.mass, "g"))
         setdefaultattr(self, "time_unit", self.quan(units.time, "s"))
+        pressure = units.mass / (units.length * units.time**2)
+        setdefaultattr(self, "magnetic_unit", self.quan(np.sqrt(4 * np.pi * pressure), "gauss"))
         setdefaultattr(self, "velocity_unit", self.quan(units.length / units.time, "cm/s"))
 
     def _parse_parameter_file(self) -> None:

@@ -32,6 +32,36 @@ def refused(work, *words):
     raise AssertionError(f"no error; expected {words}")
 
 
+def magnetic_fields():
+    """Gas with a magnetic field has its thermal pressure, and fields that follow from the magnetic one."""
+    initial = {
+        "density": "2",
+        "pressure": "1 + 0.1*sin(2*pi*x)",
+        "velocity_y": "0.3",
+        "magnetic_x": "0.5",
+        "magnetic_y": "cos(2*pi*x)",
+    }
+    deck = {
+        "scenario": "formula",
+        "initial": initial,
+        "mhd": {"method": "glm"},
+        "domain": {"cells": [8, 8, 8]},
+        "mesh": {},
+        "time": {"end": 1e-6},
+        "run": {"precision": "double"},
+    }
+    run = nestar.run(deck, watch=False, set={"output.directory": "magnetic"})
+    first = run.snapshots[0]
+    x = (np.arange(8) + 0.5) / 8
+    pressure, square = 1 + 0.1 * np.sin(2 * np.pi * x), 0.25 + np.cos(2 * np.pi * x) ** 2
+    everywhere = lambda along_x: np.broadcast_to(along_x, (8, 8, 8))
+    close(first.uniform("pressure").values, everywhere(pressure), 1e-12)
+    close(first.uniform("magnetic_energy").values, everywhere(0.5 * square), 1e-12)
+    close(first.uniform("plasma_beta").values, everywhere(2 * pressure / square), 1e-12)
+    close(first.uniform("alfven_speed").values, everywhere(np.sqrt(0.5 * square)), 1e-12)
+    assert run.diagnostics["divergence_error"].values[0] < 1e-12
+
+
 def initial_states():
     """A run begins with the numbers that were written."""
     random = np.random.default_rng(6)
@@ -322,6 +352,7 @@ def damage(run):
 
 def main():
     initial_states()
+    magnetic_fields()
     run = runs()
     interrupt()
     views()

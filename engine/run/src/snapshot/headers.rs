@@ -99,8 +99,10 @@ fn cell_header(
     data_type: store::DataType,
 ) -> store::FieldHeader {
     let [length, mass, time] = component.dimension;
-    let factor =
-        units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time);
+    let factor = match component.dimension {
+        [0, 0, 0] => units.cgs_factor(&component.units),
+        _ => units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time),
+    };
     let header = store::FieldHeader::cells(
         &component.name,
         data_type,

@@ -16,7 +16,10 @@ impl RiemannSolver {
             RiemannSolver::Hlle => Some(flux_hlle::ITEM),
             RiemannSolver::Hll => Some(flux_hll::ITEM),
             RiemannSolver::Llf => Some(flux_llf::ITEM),
-            RiemannSolver::Roe | RiemannSolver::Aufs | RiemannSolver::Exact => None,
+            RiemannSolver::Hlld
+            | RiemannSolver::Roe
+            | RiemannSolver::Aufs
+            | RiemannSolver::Exact => None,
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod exact;
 pub mod hllc;
 pub mod hlle;
 pub mod llf;
+pub mod magnetic;
 pub mod roe;
 
 use crate::choice::choices;
@@ -23,6 +24,8 @@ choices! {
     fn flux<R: Simd>(l: &[R; 5], r: &[R; 5], gamma: R) -> [R; 5] as (l, r, gamma);
     /// Three waves (HLLC; Toro, Spruce & Speares 1994).
     Hllc = "hllc": hllc::flux_hllc;
+    /// Five waves (HLLD; Miyoshi & Kusano 2005), for gas with a magnetic field only.
+    Hlld = "hlld": hllc::flux_hllc;
     /// Two waves (HLLE; Einfeldt et al. 1991).
     Hlle = "hlle": hlle::flux_hlle;
     /// Two waves with the speeds of Davis 1988 (HLL; Harten, Lax & van Leer 1983).

@@ -1,4 +1,5 @@
-// Functions of gas without energy: the twin of Barotropic in law.rs. The text before this file defines State, thermal() and riemann().
+// Functions of gas without energy: the twin of Barotropic in law.rs. The text before this file defines State, thermal() and riemann(). The cleaning
+// speed of magnetised gas is not used.
 
 namespace fluid {
 
@@ -14,15 +15,15 @@ RS_FN field::REAL checked_signal_rate(const State& u, const rs::arr<field::REAL,
   return ::nestar_kernels::hydro::barotropic::checked_signal_rate<field::REAL>(u, thermal(u.d[0]), inverse_dx);
 }
 
-RS_FN State flux_hlle(const State& l, const State& r) {
+RS_FN State flux_hlle(const State& l, const State& r, field::REAL) {
   return ::nestar_kernels::hydro::riemann::barotropic::flux_hlle<field::REAL>(l, r, thermal(l.d[0]), thermal(r.d[0]));
 }
 
-RS_FN State flux_smoothed(const State& l, const State& r) {
+RS_FN State flux_smoothed(const State& l, const State& r, field::REAL) {
   return ::nestar_kernels::hydro::riemann::barotropic::flux_smoothed<field::REAL>(l, r, thermal(l.d[0]), thermal(r.d[0]));
 }
 
-RS_FN State half_step(const State& w, const rs::arr<State, 3>& half, const rs::arr<field::REAL, 3>& rate) {
+RS_FN State half_step(const State& w, const rs::arr<State, 3>& half, const rs::arr<field::REAL, 3>& rate, field::REAL) {
   return ::nestar_kernels::hydro::barotropic::half_step<field::REAL>(w, half, rate, thermal(w.d[0]).d[1]);
 }
 
@@ -34,7 +35,7 @@ RS_FN rs::tup<State, State> edges_of(const State& w, const State& h, const State
   return ::nestar_kernels::hydro::barotropic::edges<field::REAL>(w, h, lower, upper);
 }
 
-RS_FN rs::tup<State, State> traced_edges(const State& w, const State& h, const State& lower, const State& upper, field::REAL rate) {
+RS_FN rs::tup<State, State> traced_edges(const State& w, const State& h, const State& lower, const State& upper, field::REAL rate, field::REAL) {
   return ::nestar_kernels::hydro::barotropic::traced_edges<field::REAL>(w, h, lower, upper, rate, thermal(w.d[0]).d[1]);
 }
 
@@ -49,5 +50,10 @@ RS_FN State to_waves(const State& dw, const WaveBasis& basis) {
 RS_FN State from_waves(const State& waves, const WaveBasis& basis) {
   return ::nestar_kernels::hydro::barotropic::restore<field::REAL>(waves, basis);
 }
+
+// Components contain all of each conserved quantity, and nothing is damped.
+constexpr bool HAS_REMAINDER = false;
+RS_FN State remainder(const State& u) { return u; }
+RS_FN State damped(const State& u, field::REAL) { return u; }
 
 }  // namespace fluid

@@ -1,7 +1,9 @@
 //! Device program of the gas: compile-time options and kernel skeletons.
 
 use crate::hydro::{FluidMethod, LawConstants, Reconstruction, Scheme};
-use crate::hydro::{barotropic, characteristic, dual, eos, hancock, ppm, riemann, shock, weno};
+use crate::hydro::{
+    barotropic, characteristic, dual, eos, hancock, magnetic, ppm, riemann, shock, weno,
+};
 use crate::mesh::fluxes;
 use crate::mesh::parameters::{FluxRegisterView, GatherView};
 use crate::{CELLS, PATCH};
@@ -20,6 +22,9 @@ pub const RATES: &str = include_str!("rates.cu");
 const GAMMA_LAW: &str = include_str!("gamma_law.cuh");
 /// Functions of the laws without energy.
 const BAROTROPIC: &str = include_str!("barotropic.cuh");
+
+/// Functions of the law with a magnetic field.
+const MAGNETIC: &str = include_str!("magnetic.cuh");
 
 /// Faces of a patch normal to one axis.
 const FACES: usize = (PATCH + 1) * PATCH * PATCH;
@@ -61,7 +66,7 @@ impl FluidProgram {
             true => components * cube(ghosts),
             false => 0,
         };
-        let edges = 2 * 3 * self.method.equation.components() * FACES;
+        let edges = 2 * 3 * self.method.variables_of_law() * FACES;
         let kept = if self.first_order_fallback { input } else { 0 };
         (block + kept + edges).max(block + input)
     }
@@ -81,7 +86,7 @@ impl FluidProgram {
             (m.dual.map_or([0.0; 3], |dual| dual.thresholds())).map(literal);
         format!(
             "namespace fluid {{\n\
-             constexpr int GAS = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
+             constexpr int GAS = {}, UNCORRECTED = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
              constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
@@ -91,7 +96,8 @@ impl FluidProgram {
              typedef rs::arr<field::REAL, GAS> State;\n\
              {}\
              }}\n{}",
-            m.equation.components(),
+            m.variables_of_law(),
+            m.cleaning_component().map_or(-1, |c| c as i32),
             m.ghosts(),
             self.threads,
             self.blocks,
@@ -113,9 +119,10 @@ impl FluidProgram {
             literal(self.law.0[1]),
             literal(m.minmod_theta),
             self.solver(),
-            match m.equation.has_energy() {
-                true => GAMMA_LAW,
-                false => BAROTROPIC,
+            match (m.equation.has_energy(), m.magnetic) {
+                (true, None) => GAMMA_LAW,
+                (true, Some(_)) => MAGNETIC,
+                (false, _) => BAROTROPIC,
             },
         )
     }
@@ -126,15 +133,21 @@ impl FluidProgram {
         let Some(riemann) = m.riemann_item().map(Item::path) else {
             return String::new();
         };
+        if m.magnetic.is_some() {
+            return format!(
+                "RS_FN rs::arr<field::REAL, 2> numbers(field::REAL speed) {{ return rs::arr<field::REAL, 2>{{{{law().d[0], speed}}}}; }}\n\
+                 RS_FN State riemann(const State& l, const State& r, field::REAL speed) {{ return {riemann}<field::REAL>(l, r, numbers(speed)); }}\n"
+            );
+        }
         if m.equation.has_energy() {
             return format!(
-                "RS_FN State riemann(const State& l, const State& r) {{ return {riemann}<field::REAL>(l, r, law().d[0]); }}\n"
+                "RS_FN State riemann(const State& l, const State& r, field::REAL) {{ return {riemann}<field::REAL>(l, r, law().d[0]); }}\n"
             );
         }
         let equation = m.equation.item().path();
         format!(
             "RS_FN rs::arr<field::REAL, 2> thermal(field::REAL density) {{ return {equation}<field::REAL>(density, density, law()); }}\n\
-             RS_FN State riemann(const State& l, const State& r) {{ return {riemann}<field::REAL>(l, r, thermal(l.d[0]), thermal(r.d[0])); }}\n"
+             RS_FN State riemann(const State& l, const State& r, field::REAL) {{ return {riemann}<field::REAL>(l, r, thermal(l.d[0]), thermal(r.d[0])); }}\n"
         )
     }
 
@@ -158,6 +171,7 @@ impl FluidProgram {
             hancock::half_step_scalar::ITEM,
             fluxes::advanced::ITEM,
             fluxes::staged::ITEM,
+            fluxes::with_kept_remainder::ITEM,
             fluxes::with_share::ITEM,
             weno::weno_z::ITEM,
             hancock::traced_scalar::ITEM,
@@ -173,10 +187,13 @@ impl FluidProgram {
             self.method.limiter.item(),
         ];
         items.extend(self.method.riemann_item());
-        items.extend(match self.method.equation.has_energy() {
-            true => gamma_law_items(),
-            false => barotropic_items(),
-        });
+        items.extend(
+            match (self.method.equation.has_energy(), self.method.magnetic) {
+                (true, None) => gamma_law_items(),
+                (true, Some(_)) => magnetic_items(),
+                (false, _) => barotropic_items(),
+            },
+        );
         if !self.method.equation.has_energy() {
             items.push(self.method.equation.item());
         }
@@ -198,6 +215,20 @@ fn gamma_law_items() -> Vec<&'static Item> {
         characteristic::basis::ITEM,
         characteristic::project::ITEM,
         characteristic::restore::ITEM,
+    ]
+}
+
+/// Returns the functions in [`MAGNETIC`].
+fn magnetic_items() -> Vec<&'static Item> {
+    vec![
+        magnetic::remainder::ITEM,
+        magnetic::primitive_from_conserved::ITEM,
+        magnetic::checked_signal_rate::ITEM,
+        magnetic::half_step::ITEM,
+        magnetic::edges::ITEM,
+        magnetic::traced_edges::ITEM,
+        riemann::magnetic::flux_hlle::ITEM,
+        riemann::magnetic::flux_smoothed::ITEM,
     ]
 }
 
@@ -277,6 +308,10 @@ pub struct StepParameters<R> {
     pub weight: f64,
     /// [Share](crate::hydro::Stage::share) of the stage in the fluxes of the step.
     pub share: f64,
+    /// [Speed](crate::hydro::Cleaning::speed) of the cleaning of a magnetic field.
+    pub cleaning_speed: f64,
+    /// [Damping](crate::hydro::Cleaning::damping) of its cleaning variable.
+    pub damping: f64,
     /// 1 / dx.
     pub inverse_dx: [f64; 3],
     /// Number of rows.

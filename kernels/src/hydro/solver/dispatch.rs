@@ -203,7 +203,7 @@ macro_rules! instruction_set {
             }
 
             pub fn passes<V: Simd>(method: &FluidMethod) -> Passes<V::E> {
-                select_law!(method.equation, passes_of::<V>)(method)
+                select_law!(method, passes_of::<V>)(method)
             }
         }
     };

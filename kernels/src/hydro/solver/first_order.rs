@@ -4,7 +4,7 @@ use super::scratch::PatchScratch;
 use super::{HydroReal, PatchSolver};
 use crate::PATCH;
 use crate::hydro::dual;
-use crate::hydro::law::{Law, select_law};
+use crate::hydro::law::{Law, LawNumbers, select_law};
 use crate::hydro::riemann::flux_of_scalar;
 
 /// Flags for the 10^3 cells of a patch and one layer around it.
@@ -64,14 +64,14 @@ impl CellMask10 {
 ///
 /// The fluxes are in the plane array at `place`, through faces normal to `axis`, in plane `k` of the patch (8 for the uppermost z faces).
 pub(super) fn first_order_fluxes<R: HydroReal>(
-    solver: &PatchSolver<R>,
+    (solver, law): (&PatchSolver<R>, LawNumbers<R>),
     scratch: &mut PatchScratch<R>,
     cells: &CellMask10,
     [axis, k]: [usize; 2],
     place: usize,
 ) {
     let l = scratch.layout;
-    let donor_flux = select_law!(solver.method.equation, donor_flux::<R>);
+    let donor_flux = select_law!(solver.method, donor_flux::<R>);
     let (columns, rows) = [(PATCH + 1, PATCH), (PATCH, PATCH + 1), (PATCH, PATCH)][axis];
     for j in 0..rows {
         for i in 0..columns {
@@ -85,7 +85,7 @@ pub(super) fn first_order_fluxes<R: HydroReal>(
                 let right = (k + l.ghosts) * l.steps()[2] + at;
                 donor_flux(
                     scratch,
-                    &solver.law,
+                    &law,
                     axis,
                     [right - l.steps()[axis], right],
                     place + at,
@@ -98,7 +98,7 @@ pub(super) fn first_order_fluxes<R: HydroReal>(
 /// Stores at `to` the first-order flux between two cells of the input, given by their offsets.
 fn donor_flux<R: HydroReal, L: Law<N>, const N: usize>(
     scratch: &mut PatchScratch<R>,
-    law: &[R; 2],
+    law: &LawNumbers<R>,
     axis: usize,
     cells: [usize; 2],
     to: usize,

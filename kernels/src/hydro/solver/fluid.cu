@@ -35,23 +35,24 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 // Computes the flux through one face and stores it in place of the lower state. Faces in `shocks` (null for none) take HLLE fluxes, smoothed
 // ones if they are normal to a slow shock. Velocity, internal energy and its flux replace the first components of the upper state.
 template<int D>
-RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, const unsigned* flagged, const unsigned* shocks) {
+RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, REAL speed, const unsigned* flagged,
+                     const unsigned* shocks) {
   State l, r, flux;
   int at[3];
   if (flagged && touches<D>(flagged, f, at)) {
     l = rotated<D>(cell_average(block, input, at, D, 1));
     r = rotated<D>(cell_average(block, input, at, D, 0));
-    flux = flux_hlle(l, r);
+    flux = flux_hlle(l, r, speed);
   } else {
     RS_UNROLL for (int v = 0; v < GAS; ++v) {
       l.d[v] = left[(D * GAS + component<D>(v)) * FACES + f];
       r.d[v] = right[(D * GAS + component<D>(v)) * FACES + f];
     }
     if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, f, at)) {
-      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = flux_smoothed(l, r);
-      else flux = flux_hlle(l, r);
+      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = flux_smoothed(l, r, speed);
+      else flux = flux_hlle(l, r, speed);
     } else {
-      flux = riemann(l, r);
+      flux = riemann(l, r, speed);
     }
   }
   RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
@@ -160,6 +161,29 @@ RS_FN REAL staged(const Step& p, int row, int v, int cell, REAL x) {
   return x;
 }
 
+// Returns the gas of a cell after a stage of a step; `old` is the state that the stage read, `x` the result of the fluxes.
+RS_FN State staged_gas(const Step& p, int row, int cell, const State& old, const State& x) {
+  namespace fluxes = ::nestar_kernels::mesh::fluxes;
+  State now = x, kept = old;
+  if constexpr (HAS_REMAINDER) kept = remainder(old);
+  if constexpr (STAGED) {
+    if (p.before) {
+      const REAL weight = (REAL)p.weight;
+      const State before = load_state(mesh::row_of(p.before, row), CELLS, cell);
+      RS_UNROLL for (int v = 0; v < GAS; ++v) now.d[v] = fluxes::staged<REAL>(before.d[v], x.d[v], weight);
+      if constexpr (HAS_REMAINDER) {
+        const State of_before = remainder(before);
+        RS_UNROLL for (int v = 0; v < GAS; ++v) kept.d[v] = fluxes::staged<REAL>(of_before.d[v], kept.d[v], weight);
+      }
+    }
+  }
+  if constexpr (HAS_REMAINDER) {
+    const State own = remainder(now);
+    RS_UNROLL for (int v = 0; v < GAS; ++v) now.d[v] = fluxes::with_kept_remainder<REAL>(now.d[v], kept.d[v], own.d[v]);
+  }
+  return now;
+}
+
 // Returns total and internal energy of a cell after the step; `now` is the result of the fluxes, `internal` the value before.
 RS_FN rs::arr<REAL, 2> energies(const Step& p, int row, const REAL* block, const REAL* faces, int cell, REAL internal, const State& now,
                                 const Three& rate) {
@@ -183,19 +207,19 @@ RS_FN void register_fluxes(const Step& p, int row, int c, const REAL* flux, int 
   else mesh::store_registers<false>(p.registers, row, c, flux, pitch);
 }
 
-// Computes the new gas of the patch. Returns the largest signal rate among the cells of this thread.
-RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flux, const REAL* faces, const Three& rate,
+// Computes the new gas of the patch, and stores the fluxes in the registers; those that are not corrected between levels become 0. Returns the largest signal rate among the cells of this thread.
+RS_FN REAL update_gas(const Step& p, int row, const REAL* block, REAL* flux, const REAL* faces, const Three& rate,
                       unsigned* mask) {
   const REAL* u = mesh::row_of(p.view.level, row);
   REAL* out = mesh::row_of(p.next, row);
   const Three inverse_dx = three(p.inverse_dx);
   REAL largest = REAL(0);
   EACH(cell, CELLS) {
+    const State old = load_state(u, CELLS, cell);
     State now;
-    RS_UNROLL for (int v = 0; v < GAS; ++v) {
-      now.d[v] = staged(p, row, v, cell, advanced(u[v * CELLS + cell], flux + v * FACES, GAS * FACES, cell, rate));
-      out[v * CELLS + cell] = now.d[v];
-    }
+    RS_UNROLL for (int v = 0; v < GAS; ++v) now.d[v] = advanced(old.d[v], flux + v * FACES, GAS * FACES, cell, rate);
+    now = staged_gas(p, row, cell, old, damped(now, (REAL)p.damping));
+    RS_UNROLL for (int v = 0; v < GAS; ++v) out[v * CELLS + cell] = now.d[v];
     REAL signal;
     if constexpr (DUAL) {
       const auto both = energies(p, row, block, faces, cell, u[GAS * CELLS + cell], now, rate);
@@ -207,6 +231,11 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* flu
     }
     if (!(signal >= REAL(0))) mark_unphysical(mask, cell);
     largest = rs::max(largest, signal);
+  }
+  if constexpr (UNCORRECTED >= 0) {
+    launch::barrier();
+    EACH(f, 3 * FACES) flux[(f / FACES * GAS + UNCORRECTED) * FACES + f % FACES] = REAL(0);
+    launch::barrier();
   }
   for (int v = 0; v < GAS; ++v) register_fluxes(p, row, v, flux + v * FACES, GAS * FACES);
   if constexpr (DUAL) register_fluxes(p, row, GAS, faces + 2 * FACES, GAS * FACES);
@@ -278,6 +307,7 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
   const Three rate = three(p.rate);
   // states at the faces are those at the beginning of a stage
   const Three of_edges = STAGED ? Three{{REAL(0), REAL(0), REAL(0)}} : rate;
+  const REAL speed = (REAL)p.cleaning_speed;
   EACH(n, 16) mask[n] = 0;
   EACH(n, CURE ? ANY_SHOCK + 1 : 0) shocks[n] = 0;
   prepare(p, row, block, input, rate, shocks);
@@ -285,12 +315,12 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
     // the edges overwrite the input
     launch::barrier();
   }
-  EACH(cell, 1000) cell_edges(block, left, right, cell, of_edges, shocks);
+  EACH(cell, 1000) cell_edges(block, left, right, cell, of_edges, speed, shocks);
   launch::barrier();
   const unsigned* damped = CURE && shocks[ANY_SHOCK] ? shocks : nullptr;
-  EACH(f, FACES) face_flux<0>(block, input, left, right, f, flagged, damped);
-  EACH(f, FACES) face_flux<1>(block, input, left, right, f, flagged, damped);
-  EACH(f, FACES) face_flux<2>(block, input, left, right, f, flagged, damped);
+  EACH(f, FACES) face_flux<0>(block, input, left, right, f, speed, flagged, damped);
+  EACH(f, FACES) face_flux<1>(block, input, left, right, f, speed, flagged, damped);
+  EACH(f, FACES) face_flux<2>(block, input, left, right, f, speed, flagged, damped);
   launch::barrier();
   const REAL largest = update_gas(p, row, block, left, right, rate, mask);
   if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);

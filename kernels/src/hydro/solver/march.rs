@@ -6,6 +6,7 @@ use super::passes::{
 };
 use super::scratch::{PatchScratch, ScratchLayout};
 use super::{FaceFluxes, HydroReal, PatchOutcome, PatchSolver, PatchStep, first_order};
+use crate::hydro::law::LawNumbers;
 use crate::hydro::{FACE, Scheme};
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
@@ -37,6 +38,7 @@ pub(super) struct March<'a, R: HydroReal> {
     pub scratch: &'a mut PatchScratch<R>,
     pub layout: ScratchLayout,
     pub step: PatchStep<'a, R>,
+    pub law: LawNumbers<R>,
     /// `true` if the patch has cells in shocks.
     pub shocked: bool,
 }
@@ -83,7 +85,7 @@ impl<R: HydroReal> March<'_, R> {
             stride: l.block,
             components: l.components,
             count: l.width.pow(3),
-            law: self.solver.law,
+            law: self.law,
         };
         // SAFETY: both blocks lie inside the arena, padded for the widest vector
         unsafe { (self.solver.passes.primitives)(&arguments) }
@@ -103,7 +105,7 @@ impl<R: HydroReal> March<'_, R> {
             planes: PATCH + 2,
             count: span.count(),
             along: p.wrapping_add(l.shocks),
-            law: self.solver.law,
+            law: self.law,
         };
         // SAFETY: the ranges keep at least one cell away from the block's surface, and the arrays are padded
         unsafe { (self.solver.passes.shocks)(&arguments) }
@@ -148,7 +150,7 @@ impl<R: HydroReal> March<'_, R> {
             count: span.count(),
             theta: self.solver.theta,
             axis,
-            law: self.solver.law,
+            law: self.law,
         };
         // SAFETY: the span keeps as many cells from the block's surface as the reconstruction reads
         unsafe { (self.solver.passes.slopes)(&arguments) }
@@ -195,7 +197,7 @@ impl<R: HydroReal> March<'_, R> {
                 true => [R::lit(0.0); 3],
                 false => self.step.rates,
             },
-            law: self.solver.law,
+            law: self.law,
         };
         // SAFETY: the span lies inside the block and the planes
         unsafe { (self.solver.passes.edges)(&arguments) }
@@ -235,7 +237,7 @@ impl<R: HydroReal> March<'_, R> {
             rows,
             length,
             pitch: l.width,
-            law: self.solver.law,
+            law: self.law,
         };
         self.solve(&arguments, self.shocked);
     }
@@ -263,7 +265,8 @@ impl<R: HydroReal> March<'_, R> {
         let place = l.flux + l.slot(axis, k) * l.planes();
         let k = k - l.ghosts;
         if let Some(cells) = self.step.first_order {
-            first_order::first_order_fluxes(self.solver, self.scratch, cells, [axis, k], place);
+            let solver = (self.solver, self.law);
+            first_order::first_order_fluxes(solver, self.scratch, cells, [axis, k], place);
         }
         let from = place + l.corner();
         self.copy_mass_fluxes(faces, axis, [from, w], k);
@@ -282,7 +285,8 @@ impl<R: HydroReal> March<'_, R> {
         }
     }
 
-    /// Copies a row of eight fluxes, from `from` on and `step` elements apart, to row `row` of a face.
+    /// Copies a row of eight fluxes, from `from` on and `step` elements apart, to row `row` of a face. Fluxes without corrections between
+    /// levels are left out.
     fn copy_face_row(
         &self,
         faces: &mut FaceFluxes<'_, R>,
@@ -293,7 +297,8 @@ impl<R: HydroReal> March<'_, R> {
         let Some(target) = &mut faces.sides[face] else {
             return;
         };
-        for c in 0..self.layout.components {
+        let corrected = |c: &usize| Some(*c) != self.layout.uncorrected;
+        for c in (0..self.layout.components).filter(corrected) {
             let start = from + c * self.layout.plane;
             let fluxes = self.scratch.values(start..start + (PATCH - 1) * step + 1);
             let to = c * FACE + row * PATCH;
@@ -372,7 +377,7 @@ impl<R: HydroReal> March<'_, R> {
             components: l.components,
             rates: self.step.rates,
             inverse_dx: self.step.inverse_dx,
-            law: self.solver.law,
+            law: self.law,
             thresholds: self.solver.thresholds,
             before,
             weight,
@@ -424,7 +429,7 @@ impl<R: HydroReal> March<'_, R> {
             rows: 1,
             length: span.count() + if axis == 2 { 0 } else { step },
             pitch: l.width,
-            law: self.solver.law,
+            law: self.law,
         };
         self.solve(&arguments, false);
     }
@@ -441,7 +446,7 @@ impl<R: HydroReal> March<'_, R> {
             faces,
             count: span.count(),
             rates: self.step.rates.map(|rate| R::lit(0.5) * rate),
-            law: self.solver.law,
+            law: self.law,
         };
         // SAFETY: the span lies inside the block and its faces were just computed
         unsafe { (self.solver.passes.predict)(&arguments) }

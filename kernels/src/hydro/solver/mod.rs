@@ -10,7 +10,8 @@ pub use dispatch::{HydroReal, LaneChoice};
 pub use first_order::CellMask10;
 pub use scratch::PatchScratch;
 
-use super::{FluidMethod, LawConstants, Scheme};
+use super::law::LawNumbers;
+use super::{Cleaning, FluidMethod, LawConstants, Scheme};
 use crate::mesh::ShareSets;
 use crate::{CELLS, PATCH};
 use dispatch::Passes;
@@ -52,6 +53,8 @@ pub struct PatchStep<'a, R> {
     pub inverse_dx: [R; 3],
     /// Cells that take first-order HLLE fluxes between cell averages through all their faces.
     pub first_order: Option<&'a CellMask10>,
+    /// Cleaning of a magnetic field; unused without one.
+    pub cleaning: Cleaning,
     /// State before the step, `[component][512]`, and [weight](super::Stage::weight) of the new one; `None` in the first stage of a step.
     pub before: Option<(&'a [R], R)>,
 }
@@ -84,8 +87,8 @@ impl<R: HydroReal> PatchSolver<R> {
     /// Results do not depend on `lanes`. [`LaneChoice::available`] tells what a processor without the requested instructions uses.
     ///
     /// # Panics
-    /// If the method uses dual energy with [`Scheme::VanLeer`] or without an energy, or its Riemann solver does not serve the equation
-    /// of state.
+    /// If the method uses dual energy with [`Scheme::VanLeer`], without an energy or with a magnetic field; a magnetic field with
+    /// [`Scheme::VanLeer`] or without an energy; or a Riemann solver that does not serve the law.
     #[must_use]
     pub fn new(
         method: FluidMethod,
@@ -99,8 +102,15 @@ impl<R: HydroReal> PatchSolver<R> {
             "dual energy needs a scheme without a predictor, and an energy"
         );
         assert!(
+            method.magnetic.is_none()
+                || method.scheme != Scheme::VanLeer
+                    && method.equation.has_energy()
+                    && method.dual.is_none(),
+            "a magnetic field needs a scheme without a predictor, and one energy"
+        );
+        assert!(
             method.riemann_item().is_some(),
-            "the Riemann solver does not serve the equation of state"
+            "the Riemann solver does not serve the law"
         );
         let lanes = lanes.available();
         PatchSolver {
@@ -115,6 +125,17 @@ impl<R: HydroReal> PatchSolver<R> {
             lanes,
             passes: R::passes(&method, lanes),
         }
+    }
+
+    /// Returns the numbers of the law in a step.
+    fn numbers(&self, cleaning: Cleaning) -> LawNumbers<R> {
+        let [first, second] = self.law;
+        [
+            first,
+            second,
+            R::lit(cleaning.speed),
+            R::lit(cleaning.damping),
+        ]
     }
 
     /// Sets the sets of scalars, by component. The fluxes of a set through a face sum to the mass flux.
@@ -176,6 +197,7 @@ impl<R: HydroReal> PatchSolver<R> {
             scratch,
             layout,
             step: *step,
+            law: self.numbers(step.cleaning),
             shocked: false,
         }
         .run(out, faces)
@@ -193,7 +215,7 @@ impl<R: HydroReal> PatchSolver<R> {
         let arguments = SignalRatePass {
             row: row.as_ptr(),
             inverse_dx,
-            law: self.law,
+            law: self.numbers(Cleaning::default()),
         };
         // SAFETY: the gas was checked, and the passes were chosen for this processor
         unsafe { (self.passes.signal_rate)(&arguments) }

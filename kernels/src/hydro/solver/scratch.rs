@@ -23,6 +23,8 @@ pub(super) struct ScratchLayout {
     pub gas: usize,
     /// Primitive variables of the gas.
     pub variables: usize,
+    /// The component whose fluxes are not corrected between levels.
+    pub uncorrected: Option<usize>,
     /// Components of a plane array; with dual energy two more, for velocity and internal energy density at faces.
     pub in_planes: usize,
     /// Elements between components of a block.
@@ -72,7 +74,8 @@ impl ScratchLayout {
             width,
             components,
             gas,
-            variables: method.equation.components(),
+            variables: method.variables_of_law(),
+            uncorrected: method.cleaning_component(),
             in_planes,
             block,
             plane,

@@ -3,7 +3,8 @@
 // Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
 // large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, EXTREMA, FLATTEN, WENO, half_slope(),
 // KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
-// characteristic variables; CURE, true if shocks are detected; and DUAL, true if the internal energy is component 5, with thresholds().
+// characteristic variables; CURE, true if shocks are detected; UNCORRECTED, the component whose
+// fluxes are not corrected between levels, or -1; and DUAL, true if the internal energy is component 5, with thresholds().
 
 namespace fluid {
 
@@ -41,8 +42,8 @@ typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
 // ---- positions
 
-// Component of variable v of a state in the order of a face normal to axis D: the velocities are rotated.
-template<int D> RS_FN int component(int v) { return v == 0 || v > 3 ? v : 1 + (D + v - 1) % 3; }
+// Component of variable v of a state in the order of a face normal to axis D: the velocities and the magnetic field are rotated.
+template<int D> RS_FN int component(int v) { return v >= 1 && v <= 3 ? 1 + (D + v - 1) % 3 : v >= 5 && v <= 7 ? 5 + (D + v - 5) % 3 : v; }
 template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH;
 
 RS_FN bool inside(int i) { return (unsigned)i < (unsigned)PATCH; }
@@ -91,7 +92,7 @@ struct Conserved {
 
 // ---- fluxes
 
-// Returns a state with the velocity rotated so that the normal component comes first.
+// Returns a state with the velocity and the magnetic field rotated so that the normal component comes first.
 template<int D> RS_FN State rotated(const State& w) {
   State turned;
   RS_UNROLL for (int v = 0; v < GAS; ++v) turned.d[v] = w.d[component<D>(v)];
@@ -177,7 +178,7 @@ struct InputCells {
   RS_MEMBER REAL pressure(int at) const { return operator()(at, 0).d[2]; }
 };
 
-static_assert(!PREDICTOR || !DUAL, "the predictor does not know dual energy");
+static_assert(!PREDICTOR || (!DUAL && UNCORRECTED < 0), "the predictor knows neither dual energy nor magnetic fields");
 
 RS_FN State input_primitive(const REAL* input, int at) {
   return primitive(load_state(input, INPUT, at));
@@ -188,8 +189,8 @@ template<int D>
 RS_FN void donor_fluxes(const REAL* input, int at, const State& here, REAL* below, REAL* above) {
   constexpr int step = D == 0 ? 1 : D == 1 ? INPUT_WIDTH : INPUT_WIDTH * INPUT_WIDTH;
   const State mine = rotated<D>(here);
-  const State low = riemann(rotated<D>(input_primitive(input, at - step)), mine);
-  const State high = riemann(mine, rotated<D>(input_primitive(input, at + step)));
+  const State low = riemann(rotated<D>(input_primitive(input, at - step)), mine, REAL(0));
+  const State high = riemann(mine, rotated<D>(input_primitive(input, at + step)), REAL(0));
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
     below[component<D>(v)] = low.d[v];
     above[component<D>(v)] = high.d[v];
@@ -321,10 +322,10 @@ RS_FN State halves(const State& lower, const State& upper) {
 // of the face below.
 template<int D>
 RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
-                       const State& lower, const State& upper, const Three& rate) {
+                       const State& lower, const State& upper, const Three& rate, REAL speed) {
   const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
   const auto both = PARABOLIC && HALF_STEP
-                        ? traced_edges(turned_w, turned_h, below, above, rate.d[D])
+                        ? traced_edges(turned_w, turned_h, below, above, rate.d[D], speed)
                         : edges_of(turned_w, turned_h, below, above);
   const int n = D == 0 ? i : D == 1 ? j : k, f = face_index<D>(i, j, k);
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
@@ -343,7 +344,7 @@ RS_FN void flatten(unsigned slow, State* lower, State* upper) {
 }
 
 // Edge states of one of the 10^3 cells of the patch and the layer around it. It marks the cell in `shocks`, unless the predictor has done so.
-RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate, unsigned* shocks) {
+RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate, REAL speed, unsigned* shocks) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
   if (!x && !y && !z) return;
@@ -363,11 +364,11 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
   }
   if constexpr (HALF_STEP) {
     const rs::arr<State, 3> half{{halves(lower[0], upper[0]), halves(lower[1], upper[1]), halves(lower[2], upper[2])}};
-    h = half_step(w, half, rate);
+    h = half_step(w, half, rate, speed);
   }
-  if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0], rate);
-  if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1], rate);
-  if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate);
+  if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0], rate, speed);
+  if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1], rate, speed);
+  if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate, speed);
 }
 
 // Computes the same for the mass fraction of a scalar, with `left` and `right` for one variable per axis, always half a step later.

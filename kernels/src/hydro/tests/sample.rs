@@ -1,9 +1,9 @@
 //! Random gathered patches and helpers of the tests that update them.
 use crate::choice::Choice;
 use crate::hydro::{
-    CellMask10, DualEnergy, EquationOfState, FaceFluxes, FluidMethod, HydroReal, LawConstants,
-    Limiter, PatchOutcome, PatchSolver, PatchStep, Reconstruction, RiemannSolver, Scheme,
-    ShockCure, Variables,
+    CellMask10, Cleaning, DualEnergy, EquationOfState, FaceFluxes, FluidMethod, HydroReal,
+    LawConstants, Limiter, MagneticMethod, PatchOutcome, PatchSolver, PatchStep, Reconstruction,
+    RiemannSolver, Scheme, ShockCure, Variables,
 };
 use crate::mesh::Centring;
 use crate::{CELLS, PATCH};
@@ -32,11 +32,9 @@ pub fn all_methods() -> Vec<FluidMethod> {
                 methods.push(base);
                 continue;
             }
-            methods.extend(
-                RiemannSolver::ALL
-                    .iter()
-                    .map(|&riemann| FluidMethod { riemann, ..base }),
-            );
+            let with = |&riemann: &RiemannSolver| FluidMethod { riemann, ..base };
+            let solvers = RiemannSolver::ALL.iter().map(with);
+            methods.extend(solvers.filter(|method| method.riemann_item().is_some()));
             let slopes = base.limits_slopes();
             for variables in Variables::ALL.iter().copied().filter(|_| slopes) {
                 let limiters = Limiter::ALL.iter().map(|&limiter| FluidMethod {
@@ -73,6 +71,29 @@ pub fn barotropic_methods() -> Vec<FluidMethod> {
     methods
         .filter(|method| method.riemann_item().is_some())
         .collect()
+}
+
+/// Methods for gas with a magnetic field.
+pub fn magnetic_methods() -> Vec<FluidMethod> {
+    let magnetic = Some(MagneticMethod::Glm);
+    let solvers = RiemannSolver::ALL.iter().copied();
+    let solvers: Vec<_> = solvers
+        .filter(|solver| solver.item_with_field().is_some())
+        .collect();
+    let methods = all_methods().into_iter().filter(|method| {
+        method.scheme != Scheme::VanLeer
+            && method.variables == Variables::Primitive
+            && method.riemann == RiemannSolver::Hllc
+    });
+    let of = |method: FluidMethod| {
+        let with = move |&riemann: &RiemannSolver| FluidMethod {
+            riemann,
+            magnetic,
+            ..method
+        };
+        solvers.iter().map(with).collect::<Vec<_>>()
+    };
+    methods.flat_map(of).collect()
 }
 
 /// Constants of the law of a method; the sound speed is close to 1.
@@ -193,6 +214,7 @@ pub fn update<R: HydroReal>(
         rates: rates.map(R::lit),
         inverse_dx: rates.map(|rate| R::lit(10.0 * rate)),
         first_order: mask,
+        cleaning: Cleaning::default(),
         before: None,
     };
     let outcome = solver.update(&mut scratch, &step, &mut out, &mut fluxes);

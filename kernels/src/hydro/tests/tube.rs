@@ -1,7 +1,7 @@
 //! A row of patches along one axis, uniform across it, with its own ghost filling and fallback to first-order fluxes.
 use crate::hydro::{
-    CellMask10, FaceFluxes, FluidMethod, HydroReal, LaneChoice, PatchScratch, PatchSolver,
-    PatchStep, Stage,
+    CellMask10, Cleaning, FaceFluxes, FluidMethod, HydroReal, LaneChoice, PatchScratch,
+    PatchSolver, PatchStep, Stage,
 };
 use crate::{CELLS, PATCH};
 
@@ -128,6 +128,7 @@ impl<R: HydroReal> Tube<R> {
             rates: self.along(stage.dt / self.dx),
             inverse_dx: self.along(1.0 / self.dx),
             first_order: mask.as_ref(),
+            cleaning: Cleaning::default(),
             before: stage.weight.map(|weight| (&before[..], R::lit(weight))),
         };
         let (scratch, mut none) = (&mut self.scratch, FaceFluxes::default());

@@ -122,7 +122,7 @@ fn replay_patch(arguments: &ReplayArgs) -> Result<(), CommandError> {
     for change in &arguments.overrides {
         deck.set(change)?;
     }
-    let config: HydroConfig = deck.table("hydro")?;
+    let config = HydroConfig::of(&mut deck)?;
     let dt = arguments.dt.unwrap_or(capture.dt);
     let passes = passes_of(&capture, &config, dt)?;
     print(&head(&capture, dt))?;

@@ -1,12 +1,14 @@
 //! First-order fallback on a device; the same rounds as in `hydro/fallback.rs`.
 
-use super::super::capture::{FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell};
+use super::super::capture::{
+    Attempt, FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell,
+};
 use super::super::fallback::{ROUNDS, describe};
 use super::{GasDevice, StepKernel, StepKernelParameters, fits};
 use crate::fields::Gas;
 use nestar_engine::comm::Comm;
 use nestar_engine::device::{DeviceError, LaunchShape};
-use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::mesh::Topology;
 use nestar_engine::step::FieldView;
 use nestar_kernels::hydro::solver::device::{CollectParameters, FluidProgram, STEP, Status};
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ impl GasDevice {
     pub(super) fn first_order_fallback(
         &mut self,
         parameters: StepKernelParameters,
-        (clock, stage): (&LevelClock, usize),
+        Attempt { clock, stage, .. }: Attempt,
         topology: &Topology,
         gas: &FieldView<Gas>,
         others: &Comm,

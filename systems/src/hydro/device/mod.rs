@@ -3,7 +3,7 @@
 mod fallback;
 
 use super::HydroConfig;
-use super::capture::{self, LevelInput, StepResult};
+use super::capture::{self, Attempt, LevelInput, StepResult};
 use super::stages::LevelStage;
 use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
@@ -137,8 +137,13 @@ impl GasDevice {
         self.first_order.grow(16 * rows)
     }
 
-    /// Returns the longest step of the level by the Courant condition.
-    pub(super) fn limit(
+    /// Returns the Courant number.
+    pub(super) fn courant(&self) -> f64 {
+        self.courant
+    }
+
+    /// Returns the largest signal rate of the patches of the level on this rank.
+    pub(super) fn largest_rate(
         &mut self,
         clock: &LevelClock,
         topology: &Topology,
@@ -155,7 +160,7 @@ impl GasDevice {
             changes,
             rate: Some(rate),
         };
-        Ok(self.courant / rate)
+        Ok(rate)
     }
 
     /// Updates the signal rates of changed rows. Returns the largest rate of the level.
@@ -243,6 +248,7 @@ impl GasDevice {
             clock,
             topology,
             capture,
+            ..
         } = *input;
         let split = gas.begin_refresh(ranks, clock.level)?;
         self.device.fill_zero(&self.status, 0..1)?;
@@ -268,7 +274,7 @@ impl GasDevice {
                 rate: Some(self.rate_of(status)),
             });
         }
-        let attempt = (clock, stage.share.stage);
+        let attempt = Attempt::of(input, stage.share.stage);
         let corrected = capture::apply_fallback(&view, attempt, capture, ranks, |log| {
             if log.repeat {
                 self.step_rows(&parameters, &view)?;
@@ -303,7 +309,10 @@ impl GasDevice {
         stage: LevelStage,
     ) -> StepKernelParameters {
         let LevelInput {
-            clock, topology, ..
+            clock,
+            topology,
+            cleaning,
+            ..
         } = input;
         let level = clock.level;
         let device_pool = gas.device();
@@ -341,6 +350,8 @@ impl GasDevice {
             rate: clock.cell_width.map(|w| clock.dt / w),
             weight: stage.weight,
             share: stage.share.share,
+            cleaning_speed: cleaning.speed,
+            damping: cleaning.damping,
             inverse_dx: clock.cell_width.map(|w| 1.0 / w),
             count: topology.rows(level).len() as i32,
         }

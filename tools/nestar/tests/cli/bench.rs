@@ -30,6 +30,7 @@ fn every_case_gives_rates_in_both_precisions() {
     let cases = [
         "uniform",
         "blast",
+        "magnetic",
         "kelvin-helmholtz",
         "collapse",
         "particles",

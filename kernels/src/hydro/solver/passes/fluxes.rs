@@ -1,8 +1,8 @@
 //! Fluxes through faces.
-use super::{component, largest, rows_at_once, splat2};
+use super::{component, largest, rows_at_once, splat_law};
 use crate::PATCH;
 use crate::hydro::dual;
-use crate::hydro::law::Law;
+use crate::hydro::law::{Law, LawNumbers};
 use crate::hydro::riemann::{flux_of_scalar, normalized_fraction};
 use crate::hydro::shock::damped;
 use crate::mesh::ShareSets;
@@ -31,7 +31,7 @@ pub struct FluxPass<E> {
     pub length: usize,
     pub pitch: usize,
     /// Constants of the law.
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
 }
 
 impl<E> FluxPass<E> {
@@ -98,7 +98,7 @@ impl<E> FluxPass<E> {
 /// Computes the fluxes of the gas.
 #[inline(always)]
 pub unsafe fn fluxes<V: Simd, L: Law<N>, const N: usize, const SOLVER: u32>(a: &FluxPass<V::E>) {
-    let law = splat2::<V>(a.law);
+    let law = splat_law::<V>(a.law);
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
         for i in (0..a.length).step_by(V::N) {
@@ -119,7 +119,7 @@ pub unsafe fn fluxes<V: Simd, L: Law<N>, const N: usize, const SOLVER: u32>(a: &
 /// slow shock by smoothed ones.
 #[inline(always)]
 pub unsafe fn damped_fluxes<V: Simd, L: Law<N>, const N: usize>(a: &FluxPass<V::E>) {
-    let law = splat2::<V>(a.law);
+    let law = splat_law::<V>(a.law);
     let zero = V::lit(0.0);
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
@@ -153,7 +153,7 @@ pub unsafe fn damped_fluxes<V: Simd, L: Law<N>, const N: usize>(a: &FluxPass<V::
 /// components.
 #[inline(always)]
 pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
-    let [gamma, _] = splat2::<V>(a.law);
+    let [gamma, ..] = splat_law::<V>(a.law);
     let (together, pitch) = a.grouping::<V>();
     for row in (0..a.rows).step_by(together) {
         for i in (0..a.length).step_by(V::N) {

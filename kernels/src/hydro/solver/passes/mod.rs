@@ -19,6 +19,7 @@ pub use update::{
 };
 
 use crate::PATCH;
+use crate::hydro::law::LawNumbers;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num};
 
@@ -59,13 +60,14 @@ pub(super) unsafe fn store_state<V: Simd, const N: usize>(u: &[V; N], p: *mut V:
     }
 }
 
-/// Returns the component of variable `v` of a state in the order of a face normal to `axis`: the velocities are rotated.
+/// Returns the component of variable `v` of a state in the order of a face normal to `axis`: the velocities and the magnetic field are
+/// rotated.
 #[inline(always)]
 pub(super) const fn component(axis: usize, v: usize) -> usize {
-    if v >= 1 && v <= 3 {
-        1 + (axis + v - 1) % 3
-    } else {
-        v
+    match v {
+        1..=3 => 1 + (axis + v - 1) % 3,
+        5..=7 => 5 + (axis + v - 5) % 3,
+        _ => v,
     }
 }
 
@@ -97,10 +99,10 @@ pub(super) fn splat<V: Simd>(x: V::E) -> V {
     unsafe { V::load(lanes.as_ptr()) }
 }
 
-/// Applies [`splat`] to the constants of a law.
+/// Applies [`splat`] to the numbers of a law.
 #[inline(always)]
-pub(super) fn splat2<V: Simd>(x: [V::E; 2]) -> [V; 2] {
-    [splat(x[0]), splat(x[1])]
+pub(super) fn splat_law<V: Simd>(x: LawNumbers<V::E>) -> LawNumbers<V> {
+    [splat(x[0]), splat(x[1]), splat(x[2]), splat(x[3])]
 }
 
 /// Applies [`splat`] to one number per axis.

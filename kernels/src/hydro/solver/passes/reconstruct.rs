@@ -1,8 +1,9 @@
 //! Reconstruction: from the conserved block to the states at the faces of its cells.
 use super::{
-    component, largest, load_state, load5, of_law, splat, splat2, splat3, store_state, with_energy,
+    component, largest, load_state, load5, of_law, splat, splat_law, splat3, store_state,
+    with_energy,
 };
-use crate::hydro::law::Law;
+use crate::hydro::law::{Law, LawNumbers};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
 use crate::hydro::weno::weno_z;
@@ -19,7 +20,7 @@ pub struct PrimitivePass<E> {
     pub components: usize,
     pub count: usize,
     /// Constants of the law.
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
 }
 
 /// Converts scalars to mass fractions, by a division each, so that a scalar equal to the density gives exactly one.
@@ -27,7 +28,7 @@ pub struct PrimitivePass<E> {
 pub unsafe fn primitives<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     a: &PrimitivePass<V::E>,
 ) {
-    let law = splat2::<V>(a.law);
+    let law = splat_law::<V>(a.law);
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond lie inside each component of both blocks
@@ -69,7 +70,7 @@ pub struct SlopePass<E> {
     pub theta: E,
     /// Axis of the differences, and constants of the law; read where waves are limited.
     pub axis: usize,
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
 }
 
 impl<E> SlopePass<E> {
@@ -167,7 +168,7 @@ unsafe fn half_slopes_of_waves<V: Simd, L: Law<N>, const N: usize, const LIMITER
         above[v] = after[v] - here[v];
     }
     let limit = |below: V, above: V| half_slope::<V, LIMITER>(below, above, theta);
-    L::limited_waves(&here, [&below, &above], &splat2::<V>(a.law), limit)
+    L::limited_waves(&here, [&below, &above], &splat_law::<V>(a.law), limit)
 }
 
 /// Computes parabolas: bounded ones for scalars, those that preserve extrema for the gas, or with `WENO` weighted ones.
@@ -320,7 +321,7 @@ pub struct EdgePass<E> {
     /// `dt / dx`.
     pub rates: [E; 3],
     /// Constants of the law.
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
 }
 
 /// Computes edge states. With `HALF_STEP`, those of the gas are half a step later; those of scalars are always later by half of the
@@ -337,7 +338,7 @@ pub unsafe fn edges<
 >(
     a: &EdgePass<V::E>,
 ) {
-    let (law, rates) = (splat2::<V>(a.law), splat3::<V>(a.rates));
+    let (law, rates) = (splat_law::<V>(a.law), splat3::<V>(a.rates));
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond lie inside each component of the block and of the planes
@@ -383,12 +384,12 @@ pub unsafe fn edges<
     }
 }
 
-/// Returns the state with its velocities rotated by `turn` places.
+/// Returns the state with its velocities and its magnetic field rotated by `turn` places.
 #[inline(always)]
 fn rotated<V: Simd, const N: usize>(w: &[V; N], turn: usize) -> [V; N] {
     let mut turned = *w;
-    for n in 0..3 {
-        turned[1 + n] = w[1 + (n + turn) % 3];
+    for v in 1..N {
+        turned[v] = w[component(turn, v)];
     }
     turned
 }
@@ -405,7 +406,7 @@ unsafe fn flattening_factors<
     a: &EdgePass<V::E>,
     o: usize,
 ) -> [V; 3] {
-    let law = splat2::<V>(a.law);
+    let law = splat_law::<V>(a.law);
     let mut left = [V::lit(1.0); 3];
     if FLATTEN {
         for d in 0..3 {

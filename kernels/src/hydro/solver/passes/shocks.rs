@@ -1,6 +1,6 @@
 //! Detection of shocks.
-use super::{largest, splat, splat2};
-use crate::hydro::law::Law;
+use super::{largest, splat, splat_law};
+use crate::hydro::law::{Law, LawNumbers};
 use crate::hydro::shock::shock_along;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num, Real};
@@ -21,7 +21,7 @@ pub struct ShockPass<E> {
     /// [`shock_along`] each axis for each cell, at the offsets of the block; `cell_stride` elements from axis to axis.
     pub along: *mut E,
     /// Constants of the law.
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
 }
 
 /// Returns `true` if there are shocks; then the results for all cells have been stored.
@@ -51,7 +51,7 @@ pub unsafe fn shocks<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>) ->
 unsafe fn is_smooth<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>) -> bool {
     // SAFETY: the caller vouches for the block, which has more cells than a vector
     unsafe {
-        let law = splat2::<V>(a.law);
+        let law = splat_law::<V>(a.law);
         let pressure = a.block.add(L::PRESSURE * a.cell_stride);
         let last = a.block_count - V::N;
         let mut low = splat::<V>(V::E::INFINITY);
@@ -69,7 +69,7 @@ unsafe fn is_smooth<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>) -> 
 /// Returns [`shock_along`] each axis for the cells at `at`.
 #[inline(always)]
 unsafe fn along_axes<V: Simd, L: Law<N>, const N: usize>(a: &ShockPass<V::E>, at: usize) -> [V; 3] {
-    let law = splat2::<V>(a.law);
+    let law = splat_law::<V>(a.law);
     let mut found = [V::lit(0.0); 3];
     for (d, shock) in found.iter_mut().enumerate() {
         // SAFETY: the cells next to the range lie inside the block

@@ -1,10 +1,10 @@
 //! Update: from fluxes to new states, and their check.
 use super::{
-    bits, largest, load_state, load3, of_law, rows_at_once, splat, splat2, splat3, store_state,
+    bits, largest, load_state, load3, of_law, rows_at_once, splat, splat_law, splat3, store_state,
     with_energy,
 };
 use crate::hydro::dual;
-use crate::hydro::law::Law;
+use crate::hydro::law::{Law, LawNumbers};
 use crate::mesh::fluxes;
 use crate::{CELLS, PATCH};
 use nestar_device::simd::Simd;
@@ -66,13 +66,13 @@ pub struct PredictPass<E> {
     pub count: usize,
     pub rates: [E; 3],
     /// Constants of the law.
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
 }
 
 /// Updates the primitive variables; a cell that would become unphysical is not changed.
 #[inline(always)]
 pub unsafe fn predict<V: Simd, L: Law<N>, const N: usize>(a: &PredictPass<V::E>) {
-    let (law, rates) = (splat2::<V>(a.law), splat3::<V>(a.rates));
+    let (law, rates) = (splat_law::<V>(a.law), splat3::<V>(a.rates));
     let mut o = 0;
     while o < a.count {
         // SAFETY: `count` cells and a vector beyond, with their faces, lie inside the arrays
@@ -107,7 +107,7 @@ pub struct UpdatePass<E> {
     pub rates: [E; 3],
     pub inverse_dx: [E; 3],
     /// Constants of the law.
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
     /// Thresholds of dual energy.
     pub thresholds: [E; 3],
     /// First cell of the plane in the state before the step, `[component][512]`, and the weight of the new state; null in the first stage of a
@@ -127,6 +127,42 @@ impl<E: Real> UpdatePass<E> {
         let before = unsafe { V::load(self.before.add(to + c * CELLS)) };
         fluxes::staged(before, x, splat(self.weight))
     }
+
+    /// Returns the gas of the cells at `to` of the output after the stage; `old` is the state that the stage read, `x` the result of the fluxes.
+    #[inline(always)]
+    unsafe fn staged_gas<V: Simd<E = E>, L: Law<N>, const N: usize>(
+        &self,
+        old: &[V; N],
+        x: &[V; N],
+        to: usize,
+    ) -> [V; N] {
+        let mut u = *x;
+        let mut kept = *old;
+        if L::HAS_REMAINDER {
+            kept = L::remainder(old);
+        }
+        if !self.before.is_null() {
+            // SAFETY: the state before the step has as many cells as the output
+            let before = unsafe { load_state::<V, N>(self.before.add(to), CELLS) };
+            let weight = splat(self.weight);
+            for c in 0..N {
+                u[c] = fluxes::staged(before[c], x[c], weight);
+            }
+            if L::HAS_REMAINDER {
+                let of_before = L::remainder(&before);
+                for c in 0..N {
+                    kept[c] = fluxes::staged(of_before[c], kept[c], weight);
+                }
+            }
+        }
+        if L::HAS_REMAINDER {
+            let own = L::remainder(&u);
+            for c in 0..N {
+                u[c] = fluxes::with_kept_remainder(u[c], kept[c], own[c]);
+            }
+        }
+        u
+    }
 }
 
 /// Result of the update of a plane.
@@ -143,6 +179,7 @@ pub unsafe fn update<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     a: &UpdatePass<V::E>,
 ) -> PlaneOutcome<V::E> {
     let (rates, inverse_dx) = (splat3::<V>(a.rates), splat3::<V>(a.inverse_dx));
+    let law = splat_law::<V>(a.law);
     let zero = V::lit(0.0);
     let mut signal = zero;
     let mut unphysical = 0;
@@ -152,10 +189,14 @@ pub unsafe fn update<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
             // SAFETY: rows of eight cells inside the block, the planes and the output
             unsafe {
                 let mut u = [zero; N];
-                for (c, new) in u.iter_mut().enumerate() {
-                    let old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
-                    *new = a.staged(a.faces.advanced(old, c, o, a.pitch, &rates), c, to);
+                for (c, old) in u.iter_mut().enumerate() {
+                    *old = V::load2(a.conserved.add(o + c * a.block_stride), a.pitch);
                 }
+                let old = u;
+                for (c, new) in u.iter_mut().enumerate() {
+                    *new = a.faces.advanced(*new, c, o, a.pitch, &rates);
+                }
+                u = a.staged_gas::<V, L, N>(&old, &L::damped(&u, &law), to);
                 let rate = check_states::<V, L, N, DUAL>(a, &mut u, [o, to], &inverse_dx);
                 store_state(&u, a.out.add(to), CELLS);
                 let mut physical = Num::ge(rate, zero);
@@ -187,7 +228,7 @@ unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     [o, to]: [usize; 2],
     inverse_dx: &[V; 3],
 ) -> V {
-    let law = splat2::<V>(a.law);
+    let law = splat_law::<V>(a.law);
     if !DUAL {
         return L::checked_signal_rate(u, inverse_dx, &law);
     }
@@ -205,7 +246,7 @@ unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
 /// Returns total and internal energy of the cells at `o` of the plane, `to` of the output, after the step; `u` is the result of the fluxes.
 #[inline(always)]
 unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], [o, to]: [usize; 2]) -> [V; 2] {
-    let ([gamma, _], rates) = (splat2::<V>(a.law), splat3::<V>(a.rates));
+    let ([gamma, ..], rates) = (splat_law::<V>(a.law), splat3::<V>(a.rates));
     // SAFETY: rows of eight cells inside the block and the planes, two cells from the block's surface
     unsafe {
         let old = V::load2(a.conserved.add(o + 5 * a.block_stride), a.pitch);
@@ -240,7 +281,7 @@ pub struct SignalRatePass<E> {
     pub row: *const E,
     pub inverse_dx: [E; 3],
     /// Constants of the law.
-    pub law: [E; 2],
+    pub law: LawNumbers<E>,
 }
 
 /// Returns the largest signal rate; infinite if a cell is unphysical.
@@ -248,7 +289,7 @@ pub struct SignalRatePass<E> {
 pub unsafe fn signal_rate<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     a: &SignalRatePass<V::E>,
 ) -> V::E {
-    let (law, inverse_dx) = (splat2::<V>(a.law), splat3::<V>(a.inverse_dx));
+    let (law, inverse_dx) = (splat_law::<V>(a.law), splat3::<V>(a.inverse_dx));
     let mut signal = V::lit(0.0);
     for o in (0..CELLS).step_by(V::N) {
         // SAFETY: the components of 512 cells

@@ -218,6 +218,8 @@ enum Case {
     Uniform,
     /// Blast wave with three levels of refinement that follow the shock
     Blast,
+    /// Blast wave in a magnetic field with three levels of refinement
+    Magnetic,
     /// Two shear layers with three levels of refinement
     KelvinHelmholtz,
     /// Self-gravitating collapse of a cloud with four levels of refinement
@@ -261,6 +263,7 @@ impl Case {
         match self {
             Self::Uniform => "uniform",
             Self::Blast => "blast",
+            Self::Magnetic => "magnetic",
             Self::KelvinHelmholtz => "kelvin-helmholtz",
             Self::Collapse => "collapse",
             Self::Particles => "particles",
@@ -276,6 +279,7 @@ impl Case {
         match self {
             Self::Uniform => include_str!("../../../bench/uniform.toml"),
             Self::Blast => include_str!("../../../bench/blast.toml"),
+            Self::Magnetic => include_str!("../../../bench/magnetic.toml"),
             Self::KelvinHelmholtz => include_str!("../../../bench/kelvin-helmholtz.toml"),
             Self::Collapse => include_str!("../../../bench/collapse.toml"),
             Self::Particles => include_str!("../../../bench/particles.toml"),
@@ -297,9 +301,9 @@ impl Case {
                 Self::Particles | Self::Plummer | Self::Cooling | Self::Chemistry,
                 DeviceClass::Cpu,
             ) => &[64],
-            (Self::Blast | Self::KelvinHelmholtz, DeviceClass::Gpu) => &[128],
+            (Self::Blast | Self::Magnetic | Self::KelvinHelmholtz, DeviceClass::Gpu) => &[128],
             (_, DeviceClass::Gpu) => &[256],
-            (Self::Blast, DeviceClass::Cpu) => &[32],
+            (Self::Blast | Self::Magnetic, DeviceClass::Cpu) => &[32],
             _ => &[16],
         }
     }
