@@ -116,6 +116,10 @@ fn advice(kind: io::ErrorKind) -> &'static str {
             "; the disk is full: free some space or choose another output directory, \
              then resume from the last complete snapshot, which is untouched"
         }
+        io::ErrorKind::FileTooLarge => {
+            "; a limit forbids larger files: raise it (ulimit -f) or choose another output directory, \
+             then resume from the last complete snapshot, which is untouched"
+        }
         io::ErrorKind::NotFound => {
             "; the directory is missing: create it or choose another output directory"
         }

@@ -3,6 +3,7 @@
 //! [`Series::append`] writes the chunks, then the metadata of each array, then those of the group, which contain the metadata of
 //! all arrays. The last rename commits the entry: a killed run leaves whole entries and files that no metadata mention.
 
+use crate::memory::partial_path;
 use crate::zarr::{ArrayLayout, Decoder, Encoder};
 use crate::{DataType, Result, SnapshotError, Values, files};
 use serde_json::{Map, Value, json};
@@ -102,11 +103,42 @@ pub struct Series {
 }
 
 impl Series {
-    /// Creates the empty series `path`, whose parent directory exists.
+    /// Creates the empty series `path`, whose parent directory exists: under a temporary name, so that a killed run leaves a whole
+    /// series or none.
     ///
     /// # Errors
-    /// [`SnapshotError::Io`], also if the path exists; [`SnapshotError::Request`] for arrays that the format does not support.
+    /// [`SnapshotError::Io`]; [`SnapshotError::Exists`]; [`SnapshotError::Request`] for arrays that the format does not support.
     pub fn create(path: &Path, plan: &SeriesPlan) -> Result<Self> {
+        if path.exists() {
+            let path = path.to_path_buf();
+            return Err(SnapshotError::Exists { path });
+        }
+        let partial = partial_path(path);
+        files::remove_tree(&partial)?;
+        let created = Self::create_at(&partial, plan);
+        let created = created.and_then(|series| series.published(path));
+        if created.is_err() {
+            // the error of the series matters
+            let _ = files::remove_tree(&partial);
+        }
+        created
+    }
+
+    /// Gives a new series its final name.
+    fn published(mut self, path: &Path) -> Result<Self> {
+        let renamed = fs::rename(&self.path, path);
+        renamed
+            .map_err(|error| SnapshotError::io("rename the finished series to", path, &error))?;
+        for file in &mut self.unsynced {
+            let inside = file.strip_prefix(&self.path).unwrap_or(file);
+            *file = path.join(inside);
+        }
+        self.path = path.to_path_buf();
+        Ok(self)
+    }
+
+    /// Writes an empty series into the new directory `path`.
+    fn create_at(path: &Path, plan: &SeriesPlan) -> Result<Self> {
         let mut series = Self::new(path, plan)?;
         files::create_directory(path)?;
         for (array, values) in &plan.coordinates {
@@ -331,7 +363,11 @@ impl Series {
             file?.write_all(bytes)?;
             fs::rename(&beside, &path)
         };
-        written().map_err(|error| SnapshotError::io("write", &path, &error))?;
+        written().map_err(|error| {
+            // a full disk must not keep half a file
+            let _ = fs::remove_file(&beside);
+            SnapshotError::io("write", &path, &error)
+        })?;
         if self.unsynced.last() != Some(&path) {
             self.unsynced.push(path);
         }

@@ -6,6 +6,7 @@ use nestar_engine_comm::{Ranks, RanksError, Reduction};
 use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::AuditError;
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Reports that a system reads halo copies in a way that it must not.
@@ -164,7 +165,12 @@ impl fmt::Display for Error {
                 doing,
                 path,
                 source,
-            } => write!(f, "{doing} {}: {source}", path.display()),
+            } => write!(
+                f,
+                "{doing} {}: {source}{}",
+                path.display(),
+                remedy(source.kind())
+            ),
             Self::Memory(e) => e.fmt(f),
             Self::Device(e) => e.fmt(f),
             Self::Ranks(e) => e.fmt(f),
@@ -267,6 +273,19 @@ impl Error {
             path,
             source,
         }
+    }
+}
+
+/// Returns what to do about an error of a file; empty if the system's text suffices.
+fn remedy(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "; the disk is full: free some space, or choose another directory"
+        }
+        ErrorKind::FileTooLarge => {
+            "; a limit forbids larger files: raise it (ulimit -f), or choose another directory"
+        }
+        _ => "",
     }
 }
 

@@ -8,6 +8,7 @@ use nestar_snapshot::{SnapshotError, write_file};
 use serde_json::{Map, Value};
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Name of the table, and its columns.
@@ -15,6 +16,8 @@ const TABLE: &str = "entries.csv";
 const COLUMNS: &str = "step,time,file";
 /// Name of the file with the keys of the view that give its values their meaning.
 const KEYS: &str = "view.json";
+/// Ending of the names of hidden stores that are removed or replaced.
+const REPLACED: &str = ".replaced";
 
 /// Files of a view, on the first rank.
 pub(super) struct FileEntries {
@@ -145,19 +148,36 @@ fn number(name: &str, ending: &str) -> Option<u32> {
 
 /// Returns `false` for files of a view after the number `next` and for incomplete ones.
 fn is_kept(name: &str, ending: &str, next: u32) -> bool {
-    let incomplete = [".partial", ".replaced"];
+    let incomplete = [".partial", REPLACED];
     if name.starts_with('.') && incomplete.iter().any(|end| name.ends_with(end)) {
         return false;
     }
     number(name, ending).is_none_or(|number| number < next)
 }
 
+/// Removes the file or the store of an entry. A store loses its name first, so that a killed run leaves no part of it under that name.
 fn remove(path: &Path) -> Result<(), Error> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
     let removed = match path.is_dir() && !path.is_symlink() {
+        true if !name.starts_with('.') => {
+            let hidden = path.with_file_name(format!(".{name}{REPLACED}"));
+            if_present(fs::remove_dir_all(&hidden))
+                .and_then(|()| fs::rename(path, &hidden))
+                .and_then(|()| fs::remove_dir_all(&hidden))
+        }
         true => fs::remove_dir_all(path),
         false => fs::remove_file(path),
     };
-    removed.map_err(Error::file("cannot remove", path))
+    // a hidden store may have gone before its turn
+    if_present(removed).map_err(Error::file("cannot remove", path))
+}
+
+/// Accepts that there is nothing to remove.
+fn if_present(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Converts the error of an entry that cannot be made.
@@ -197,6 +217,9 @@ mod tests {
         std::fs::write(folder.join("2026.png"), "x").expect("written");
         std::fs::write(folder.join("000004.png"), "x").expect("written");
         std::fs::write(folder.join(".000005.png.partial"), "x").expect("written");
+        std::fs::create_dir(folder.join(".000004.png.replaced")).expect("a directory");
+        std::fs::create_dir_all(folder.join("000007.png/level_0")).expect("a directory");
+        std::fs::create_dir(folder.join(".000007.png.replaced")).expect("a directory");
         let resumed = FileEntries::open(&folder, "png", &keys, Some(2)).expect("continued");
         assert_eq!((resumed.next, resumed.latest), (3, Some(2)));
         let kept = [

@@ -1,9 +1,12 @@
 //! Every fault has a clear error, and no partial or damaged snapshot is accepted.
 
-use crate::common::{Folder, array, attributes, level, names, push, write, write_edited};
+use crate::common::{
+    Folder, SmallDisk, array, attributes, level, names, push, random, write, write_edited,
+};
 use nestar_snapshot::{
-    DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotError, SnapshotPlan, SnapshotTarget,
-    SnapshotWriter, Values, WriterThreads, clean_partials, digest, latest,
+    DataType, LEAF, LevelPlan, ORIGIN, Snapshot, SnapshotData, SnapshotError, SnapshotPlan,
+    SnapshotTarget, SnapshotWriter, Values, WriterThreads, clean_partials, digest, latest,
+    write_file,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -190,36 +193,11 @@ fn a_missing_run_directory_is_named() {
     );
 }
 
-/// A file system of 1 MiB, or the reason why there is none.
-struct SmallDisk(PathBuf);
-
-impl SmallDisk {
-    fn mount(path: &Path) -> Result<Self, String> {
-        std::fs::create_dir(path).unwrap();
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-            .arg(path)
-            .output();
-        match mount {
-            Ok(output) if output.status.success() => Ok(Self(path.to_path_buf())),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_is_reported_and_leaves_the_disk_usable() {
     let folder = Folder::new();
-    let disk = match SmallDisk::mount(&folder.0.join("disk")) {
-        Ok(disk) => disk,
-        Err(reason) => return eprintln!("skipped: no tmpfs can be mounted here: {reason}"),
+    let Some(disk) = SmallDisk::mount(&folder) else {
+        return;
     };
     let target = SnapshotTarget {
         directory: disk.0.clone(),
@@ -228,13 +206,7 @@ fn a_full_disk_is_reported_and_leaves_the_disk_usable() {
     let levels = [level(0, 512, DataType::F64)];
     let noise = |_: u8, _: &str, values: &mut Values| {
         if let Values::F64(v) = values {
-            let mut state = 1u64;
-            v.iter_mut().for_each(|x| {
-                state = state
-                    .wrapping_mul(6364136223846793005)
-                    .wrapping_add(1442695040888963407);
-                *x = f64::from_bits(state >> 2);
-            });
+            *v = random(v.len());
         }
     };
     // The thread may fail before the last push or after it.
@@ -248,6 +220,43 @@ fn a_full_disk_is_reported_and_leaves_the_disk_usable() {
     assert!(names(&disk.0.join("snapshots")).is_empty());
     write(&target, &attributes(), &[level(0, 1, DataType::F64)]);
     assert_eq!(names(&disk.0.join("snapshots")), ["000001.zarr"]);
+}
+
+#[test]
+fn files_and_stores_of_views_leave_nothing_on_a_full_disk() {
+    let folder = Folder::new();
+    let Some(disk) = SmallDisk::mount(&folder) else {
+        return;
+    };
+    let data = |patches: u64| {
+        let level = level(0, patches, DataType::F64);
+        let fields = level.fields.iter().map(|field| field.name.as_str());
+        let arrays = [ORIGIN, LEAF].into_iter().chain(fields).map(|name| {
+            let values = match array(&level, name) {
+                Values::F64(v) => Values::F64(random(v.len())),
+                other => other,
+            };
+            (name.to_string(), values)
+        });
+        SnapshotData {
+            attributes: attributes(),
+            arrays: vec![arrays.collect()],
+            levels: vec![level],
+        }
+    };
+    let [store, file] = ["000003.zarr", "000003.png"].map(|name| disk.0.join(name));
+    for error in [
+        text(data(100).store(&store)),
+        text(write_file(&file, &vec![7; 2 << 20])),
+    ] {
+        let told = ["000003.", "disk is full: free some space"];
+        assert!(told.iter().all(|word| error.contains(word)), "{error}");
+        assert!(names(&disk.0).is_empty(), "{:?}", names(&disk.0));
+    }
+    data(2).store(&store).unwrap();
+    write_file(&file, b"whole").unwrap();
+    assert_eq!(names(&disk.0), ["000003.png", "000003.zarr"]);
+    digest(&Snapshot::open(&store).unwrap()).unwrap();
 }
 
 /// Applies `damage` to a shard of a fresh snapshot and returns the error of reading it.

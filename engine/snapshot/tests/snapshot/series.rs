@@ -1,6 +1,6 @@
 //! Series: they grow entry by entry, continue after a cut, and xarray reads them.
 
-use crate::common::Folder;
+use crate::common::{Folder, SmallDisk, names, random};
 use crate::python::run;
 use nestar_snapshot::{DataType, Series, SeriesArray, SeriesPlan, Values, read_array};
 use serde_json::{Map, Value, json};
@@ -125,4 +125,81 @@ fn differences_to_another_plan_are_described() {
     assert_eq!(fewer, of("total", "it is not among the fields now"));
     let missing = Series::difference(&folder.0.join("none.zarr"), &plan());
     assert!(missing.is_err());
+}
+
+#[test]
+fn a_series_is_created_whole_or_not_at_all() {
+    let folder = Folder::new();
+    // what a killed run leaves
+    std::fs::create_dir_all(folder.0.join(".view.zarr.partial/density")).expect("a directory");
+    let path = folder.0.join("view.zarr");
+    let mut series = Series::create(&path, &plan()).expect("created");
+    assert_eq!(names(&folder.0), ["view.zarr"]);
+    append(&mut series, 0);
+    series.sync().expect("synced under its final name");
+    let again = Series::create(&path, &plan()).map(|_| ());
+    let why = again.expect_err("refused").to_string();
+    assert!(why.contains("view.zarr exists already"), "{why}");
+    assert_eq!(times(&path), [0.0]);
+}
+
+/// Requires that a result is the error of a full disk, with the name of a file.
+fn require_full<T>(result: nestar_snapshot::Result<T>, file: &str) {
+    let why = result.map(|_| ()).expect_err("full").to_string();
+    assert!(
+        why.contains(file) && why.contains("disk is full: free some space"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_series_goes_on_after_a_full_disk_without_gap_or_duplicate() {
+    let folder = Folder::new();
+    let Some(disk) = SmallDisk::mount(&folder) else {
+        return;
+    };
+    let plan = SeriesPlan {
+        coordinates: Vec::new(),
+        arrays: vec![array("noise", DataType::F64, &["x"], &[12_000])],
+        ..plan()
+    };
+    let path = disk.0.join("view.zarr");
+    let filler = disk.fill();
+    require_full(Series::create(&path, &plan), "view.zarr");
+    assert_eq!(names(&disk.0), ["filler"]);
+    std::fs::remove_file(&filler).expect("removed");
+    // what a user removes later to make room
+    let other = disk.0.join("other");
+    std::fs::write(&other, vec![7; 256 << 10]).expect("written");
+    // each entry has its own part of the numbers
+    let noise = random(12_100);
+    let values = |step: u64| vec![Values::F64(noise[step as usize..][..12_000].to_vec())];
+    let mut series = Series::create(&path, &plan).expect("created");
+    let append = |series: &mut Series, step: u64| series.append(step as f64, step, &values(step));
+    let mut whole = 0;
+    let failed = loop {
+        match append(&mut series, whole) {
+            Ok(()) => whole += 1,
+            failed => break failed,
+        }
+    };
+    require_full(failed, "view.zarr/noise/c.");
+    assert!((5..9).contains(&whole), "{whole}");
+    let steps = || read_array(&path, "step").expect("readable").values;
+    assert_eq!(steps(), (0..whole).map(|n| n as f64).collect::<Vec<_>>());
+    // without space it cannot go on, and loses nothing
+    drop(series);
+    let filler = disk.fill();
+    require_full(Series::resume(&path, &plan, whole - 3), "view.zarr");
+    assert_eq!(steps().len() as u64, whole);
+    [filler, other].map(|file| std::fs::remove_file(file).expect("removed"));
+    let mut series = Series::resume(&path, &plan, whole - 3).expect("resumed");
+    assert_eq!(series.latest_step(), Some(whole - 3));
+    (whole - 2..whole).for_each(|step| append(&mut series, step).expect("written"));
+    assert_eq!(steps(), (0..whole).map(|n| n as f64).collect::<Vec<_>>());
+    let found = read_array(&path, "noise").expect("readable").values;
+    let expected: Vec<f64> = (0..whole)
+        .flat_map(|n| noise[n as usize..][..12_000].to_vec())
+        .collect();
+    assert!(found == expected);
 }

@@ -1,6 +1,7 @@
 //! Tests of resource limits: message, snapshot if possible, and documented exit status.
 
 use super::{BLAST, Outcome, Place};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -50,6 +51,99 @@ fn a_limit_of_file_sizes_is_an_error_and_the_snapshots_before_stay() {
     outcome
         .has_status(1)
         .complains(&["a.png", "File too large"]);
+}
+
+/// A box of noise on one level, whose arrays do not compress.
+const NOISE: &str = r#"
+scenario = "formula"
+[initial]
+density  = "1 + 0.5*random(3)"
+pressure = "1"
+[domain]
+cells = [64, 64, 8]
+[time]
+end       = 100
+max_steps = 7
+[output]
+directory = "run"
+steps     = 4
+final     = false
+[[output.view]]
+name   = "noise"
+steps  = 1
+fields = ["density"]
+"#;
+
+/// Returns the files of the view `noise` of a run, without those that contain the run's directory.
+fn files_of_view(place: &Place, run: &str) -> Vec<(PathBuf, Vec<u8>)> {
+    let views = place.0.join(run).join("views");
+    let (mut files, mut waiting) = (vec![], vec![views.clone()]);
+    while let Some(folder) = waiting.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let inside = path.strip_prefix(&views).expect("a view").to_path_buf();
+            let of_store = inside.components().count() == 3 && inside.starts_with("noise");
+            match path.is_dir() {
+                true => waiting.push(path),
+                false if of_store => files.push((inside, vec![])),
+                false => files.push((inside, std::fs::read(path).expect("a file"))),
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_view_beyond_a_limit_of_file_sizes_ends_the_run_which_goes_on_later() {
+    for (kind, limit, file) in [
+        (
+            "kind = \"slice\"\naxis = \"z\"\nposition = 0.5\nprecision = \"double\"",
+            24,
+            "views/noise.zarr/density/c.5.0.0",
+        ),
+        (
+            "kind = \"picture\"\nwidth = 1600",
+            24,
+            "views/noise/.000005.png.partial",
+        ),
+        (
+            "kind = \"snapshot\"\nprecision = \"double\"",
+            64,
+            "views/noise/.000005.zarr.partial/level_0/density",
+        ),
+    ] {
+        let place = Place::with(&format!("{NOISE}{kind}\n"));
+        let run = |steps: &str, output: &str, more: &[&'static str]| {
+            let most = format!("time.max_steps={steps}");
+            let mut arguments = vec!["run", "deck.toml", "--threads", "1", "--set"];
+            arguments.extend([&*most, "--output", output]);
+            arguments.extend(more);
+            arguments.into_iter().map(String::from).collect::<Vec<_>>()
+        };
+        let plain = |arguments: Vec<String>| {
+            place.nestar(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        plain(run("7", "whole", &[])).has_status(0);
+        plain(run("4", "run", &[])).has_status(0);
+        let none = ["--resume", "--set", "output.steps=0"];
+        let arguments = run("7", "run", &none);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let outcome = limited(&place, &format!("ulimit -f {limit};"), &arguments);
+        outcome
+            .has_status(1)
+            .complains(&[file, "File too large", "raise it (ulimit -f)"]);
+        assert_eq!(place.snapshots("run"), ["000000.zarr", "000001.zarr"]);
+        plain(run("7", "run", &["--resume"])).has_status(0);
+        let [whole, found] = ["whole", "run"].map(|run| files_of_view(&place, run));
+        let names = |files: &[(PathBuf, Vec<u8>)]| -> Vec<PathBuf> {
+            files.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_eq!(names(&found), names(&whole), "{kind}");
+        for (one, other) in found.iter().zip(&whole) {
+            assert!(one == other, "{kind}: {}", one.0.display());
+        }
+    }
 }
 
 #[test]

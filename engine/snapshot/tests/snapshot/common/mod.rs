@@ -1,6 +1,9 @@
 //! Snapshots made of reproducible numbers, and folders that clean up after themselves.
 
+mod disk;
 pub mod stars;
+
+pub use disk::{SmallDisk, random};
 
 use nestar_snapshot::{
     Attributes, CgsUnits, DataType, FieldHeader, LEAF, LevelHeader, LevelPlan, ORIGIN,
