@@ -11,7 +11,7 @@
 //! * [`SnapshotWriter`] writes a snapshot in the background; [`SnapshotPlan`] offers the single steps.
 //! * [`Snapshot`] reads one; [`latest`] finds the newest of a run.
 //! * [`SnapshotData`] is a snapshot in memory.
-//! * [`Series`] is a group of arrays that grow along the time.
+//! * [`Series`] is a group of arrays that grow along the time, and [`SeriesReader`] reads its entries.
 //! * [`digest`] returns a digest of the content, [`summary`] a description.
 //! * [`read_uniform`], [`read_columns`] and [`read_array`] read Zarr arrays of other programs.
 
@@ -28,6 +28,7 @@ mod memory;
 mod queue;
 mod reader;
 mod series;
+mod series_reader;
 mod series_writer;
 mod store;
 mod summary;
@@ -50,6 +51,7 @@ pub use memory::{SnapshotData, write_file};
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
 pub use series::{Series, SeriesArray, SeriesPlan};
+pub use series_reader::SeriesReader;
 pub use series_writer::SeriesWriter;
 pub use store::SnapshotPlan;
 pub use summary::{ChooseUnit, SummaryUnit, summary, summary_in};

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Entries in a chunk of the coordinates `time` and `step`.
 const ENTRIES: u64 = 1024;
 /// Names of the coordinates of the entries, which are also the first dimension of all growing arrays.
-const TIME: &str = "time";
+pub(crate) const TIME: &str = "time";
 const STEP: &str = "step";
 /// Name of the file with the metadata of a group or an array.
 const METADATA: &str = "zarr.json";
@@ -394,7 +394,7 @@ impl Series {
 }
 
 /// Reads the metadata of the group `path`.
-fn read_metadata(path: &Path) -> Result<Value> {
+pub(crate) fn read_metadata(path: &Path) -> Result<Value> {
     let place = path.join(METADATA);
     let text = fs::read(&place).map_err(|error| SnapshotError::io("read", &place, &error))?;
     let root: Value = serde_json::from_slice(&text)

@@ -2,7 +2,9 @@
 
 use crate::common::{Folder, SmallDisk, names, random};
 use crate::python::run;
-use nestar_snapshot::{DataType, Series, SeriesArray, SeriesPlan, Values, read_array};
+use nestar_snapshot::{
+    DataType, Series, SeriesArray, SeriesPlan, SeriesReader, Values, read_array,
+};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -141,6 +143,44 @@ fn a_series_is_created_whole_or_not_at_all() {
     let why = again.expect_err("refused").to_string();
     assert!(why.contains("view.zarr exists already"), "{why}");
     assert_eq!(times(&path), [0.0]);
+}
+
+#[test]
+fn entries_are_read_while_a_series_grows() {
+    let folder = Folder::new();
+    let path = folder.0.join("view.zarr");
+    let mut series = Series::create(&path, &plan()).expect("created");
+    let empty = SeriesReader::open(&path).expect("readable");
+    assert_eq!(empty.entries(), 0);
+    (0..2).for_each(|n| append(&mut series, n));
+    let reader = SeriesReader::open(&path).expect("readable");
+    append(&mut series, 2);
+    assert_eq!(reader.entries(), 2);
+    let names: Vec<&str> = reader.growing().collect();
+    assert_eq!(names, ["density", "step", "time", "total"]);
+    let density = reader.array("density").expect("an array");
+    assert_eq!(density, plan().arrays[0]);
+    assert_eq!(
+        reader.array("x").expect("an array"),
+        plan().coordinates[1].0
+    );
+    assert_eq!(reader.attributes()["view_kind"], "slice");
+    let read = |name: &str, entries: &[u64]| reader.read(name, entries).expect("readable");
+    assert_eq!(read("density", &[1]), [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]);
+    assert_eq!(read("total", &[0, 1]), [0.0, 1.0]);
+    assert_eq!(read("time", &[0, 1]), [0.0, 0.5]);
+    assert_eq!(read("x", &[0, 2]), [0.5, 2.5]);
+    let refused = |name: &str, entry| {
+        reader
+            .read(name, &[entry])
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(refused("density", 2).contains("no entry 2 of density"));
+    assert!(refused("pressure", 0).contains("has no array \"pressure\"; it has density"));
+    std::fs::write(path.join("density/c.1.0.0"), "damaged").expect("written");
+    assert!(refused("density", 1).contains("c.1.0.0"));
+    assert!(SeriesReader::open(&folder.0).is_err());
 }
 
 /// Requires that a result is the error of a full disk, with the name of a file.
