@@ -1,4 +1,5 @@
-//! Runs killed at any moment and resumed until they end: no snapshot is lost or differs from that of an undisturbed run.
+//! Runs killed at any moment and resumed until they end: no snapshot is lost, and neither snapshots nor views, pictures and tables
+//! differ from those of an undisturbed run.
 
 use super::programs::Program;
 use super::{Attack, Setting};

@@ -6,6 +6,7 @@ mod decks;
 mod faults;
 mod flips;
 mod kills;
+mod outputs;
 mod programs;
 mod restarts;
 

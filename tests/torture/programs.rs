@@ -1,14 +1,14 @@
 //! The `nestar` command as an attacked process, and checks of its directory afterwards.
 
 use super::Setting;
-use nestar::snapshot::{self, PlainArray, Snapshot, read_array};
+use super::outputs::Outputs;
+use nestar::snapshot::{self, Snapshot};
 use nestar_tests::runs::digests;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A small run with levels that come and go, a passive scalar and five views.
+/// A small run with levels that come and go, a passive scalar, reductions in the diagnostics, and seven views.
 const DECK: &str = r#"
 scenario = "formula"
 [initial]
@@ -63,6 +63,25 @@ kind = "point"
 position = [0.4, 0.55, 0.47]
 steps = 1
 fields = ["density"]
+[[output.view]]
+name = "part"
+kind = "snapshot"
+region = { left = [0.2, 0.3, 0.2], right = [0.7, 0.8, 0.7] }
+steps = 1
+fields = ["density", "pressure"]
+[[output.view]]
+name = "drawn"
+kind = "picture"
+axis = "z"
+position = 0.47
+width = 300
+steps = 1
+fields = ["pressure"]
+[[diagnostics]]
+name = "hot_mass"
+formula = "density"
+reduction = "integral"
+where = "pressure > 1"
 [run]
 device = "cpu"
 threads = 1
@@ -104,6 +123,21 @@ impl SmallDeck {
                 .collect(),
         }
     }
+
+    /// Returns the command of a run in `folder` into the directory `output`.
+    fn command(&self, program: &Path, folder: &Path, output: &str) -> Command {
+        let mut command = Command::new(program);
+        let settings = self.settings.iter().flat_map(|setting| ["--set", setting]);
+        command
+            .current_dir(folder)
+            .arg("run")
+            .arg(&self.path)
+            .args(["--quiet", "--output", output])
+            .args(settings)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command
+    }
 }
 
 /// Writes or finds the decks of the campaigns: gas, gravity with particles, tracers, chemistry.
@@ -138,36 +172,6 @@ pub fn scenarios() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios")
 }
 
-/// Arrays by the name of the view and the array.
-type ViewArrays = BTreeMap<String, PlainArray>;
-
-/// Reads all arrays of the views of a run.
-fn view_arrays(run: &Path) -> Result<ViewArrays, String> {
-    let mut arrays = ViewArrays::new();
-    let folders = |of: &Path| -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(of).into_iter().flatten().flatten();
-        let paths = entries.map(|entry| entry.path());
-        // a run that was killed at its begin has not written all of them
-        paths
-            .filter(|path| path.join("zarr.json").exists())
-            .collect()
-    };
-    let name = |path: &Path| {
-        path.file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned()
-    };
-    for view in folders(&run.join("views")) {
-        for array in folders(&view) {
-            let values = read_array(&view, &name(&array));
-            let values = values.map_err(|e| format!("a view is damaged: {e}"))?;
-            arrays.insert(format!("{}/{}", name(&view), name(&array)), values);
-        }
-    }
-    Ok(arrays)
-}
-
 /// The `nestar` command with a deck, and the snapshots of an undisturbed run.
 pub struct Program {
     pub deck: SmallDeck,
@@ -175,8 +179,8 @@ pub struct Program {
     program: PathBuf,
     /// Digests of the snapshots of an undisturbed run.
     whole: Vec<(String, String)>,
-    /// Arrays of the views of an undisturbed run.
-    views: ViewArrays,
+    /// What an undisturbed run has written besides.
+    outputs: Outputs,
     /// Duration of the undisturbed run.
     pub duration: Duration,
 }
@@ -185,28 +189,27 @@ impl Program {
     /// Runs a deck undisturbed; `folder` contains its outputs.
     pub fn prepare(program: &Path, folder: PathBuf, deck: SmallDeck) -> Result<Self, String> {
         std::fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-        let mut this = Self {
-            deck,
-            folder,
-            program: program.to_path_buf(),
-            whole: Vec::new(),
-            views: ViewArrays::new(),
-            duration: Duration::ZERO,
-        };
         let start = Instant::now();
-        let ended = this.run("whole", &[]).output().map_err(|e| e.to_string())?;
+        let mut command = deck.command(program, &folder, "whole");
+        let ended = command.output().map_err(|e| e.to_string())?;
         if !ended.status.success() {
             let told = String::from_utf8_lossy(&ended.stderr).into_owned();
-            let name = &this.deck.name;
+            let name = &deck.name;
             return Err(format!(
                 "the undisturbed run of {name} ends with {}: {told}",
                 ended.status
             ));
         }
-        this.duration = start.elapsed();
-        this.whole = digests(&this.folder.join("whole"));
-        this.views = view_arrays(&this.folder.join("whole"))?;
-        Ok(this)
+        let duration = start.elapsed();
+        let whole = folder.join("whole");
+        Ok(Self {
+            program: program.to_path_buf(),
+            whole: digests(&whole),
+            outputs: Outputs::read(&whole)?,
+            duration,
+            deck,
+            folder,
+        })
     }
 
     /// Prepares a run of every deck of the campaigns.
@@ -221,21 +224,8 @@ impl Program {
 
     /// Returns the command of a run into the directory `output`.
     pub fn run(&self, output: &str, more: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
-        command
-            .current_dir(&self.folder)
-            .arg("run")
-            .arg(&self.deck.path)
-            .args(["--quiet", "--output", output])
-            .args(
-                self.deck
-                    .settings
-                    .iter()
-                    .flat_map(|setting| ["--set", setting]),
-            )
-            .args(more)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
+        let mut command = self.deck.command(&self.program, &self.folder, output);
+        command.args(more);
         command
     }
 
@@ -257,22 +247,8 @@ impl Program {
                 ));
             }
         }
-        self.require_views(output)?;
+        self.outputs.require_begin(&self.folder.join(output))?;
         Ok(complete.len())
-    }
-
-    /// The entries of each view are the first ones of the undisturbed run.
-    fn require_views(&self, output: &str) -> Result<(), String> {
-        for (name, found) in view_arrays(&self.folder.join(output))? {
-            let whole = &self.views[&name];
-            let begins = whole.values.len() >= found.values.len()
-                && (whole.values.iter().zip(&found.values))
-                    .all(|(a, b)| a.to_bits() == b.to_bits());
-            if !begins || whole.shape[1..] != found.shape[1..] {
-                return Err(format!("{name} is not that of the undisturbed run"));
-            }
-        }
-        Ok(())
     }
 
     /// Resumes an attacked run without further faults; it must end like an undisturbed run.
@@ -286,12 +262,7 @@ impl Program {
             return Err(format!("it does not resume: {}: {err}", ended.status));
         }
         let count = self.require_whole(output)?;
-        for (name, found) in view_arrays(&self.folder.join(output))? {
-            if found.shape != self.views[&name].shape {
-                let entries = [found.shape, self.views[&name].shape.clone()];
-                return Err(format!("{name} has the shapes {entries:?}"));
-            }
-        }
+        self.outputs.require_all(&self.folder.join(output))?;
         match count == self.whole.len() {
             true => Ok(()),
             false => Err(format!(
