@@ -15,6 +15,7 @@ mod error;
 mod field;
 mod figure;
 mod frames;
+mod map;
 mod oblique;
 mod options;
 mod particles;
@@ -35,12 +36,13 @@ pub use colour::COLOUR_MAPS;
 pub use error::{PlotError, Result};
 pub use field::{CustomField, FieldFunction, FieldInfo, list_fields};
 pub use frames::plot_frames;
+pub use map::{TableMap, plot_map};
 pub use options::{
     Axis, Centre, Contours, Format, PlotKind, PlotOptions, ProfileAxis, Scale, Zoom,
 };
 pub use picture::{PictureFrame, picture_frame};
 pub use table::{TableColumn, TableOptions, plot_table};
-pub use texts::readable;
+pub use texts::{readable, rounded};
 
 use field::PlotField;
 use frames::Figure;

@@ -35,13 +35,15 @@ pub struct TableColumn {
     pub values: Vec<f64>,
 }
 
-/// Options of [`plot_table`].
+/// Options of [`plot_table`] and [`plot_map`](crate::plot_map).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableOptions {
     /// Logarithmic axes to the right and upwards.
     pub log_axes: [bool; 2],
     /// Width of the figure in pixels, 200 to 8192.
     pub width_px: u32,
+    /// Text above the plot at the left; if it is empty, the name of the only curve.
+    pub title: String,
     /// Text above the plot at the right, such as the time.
     pub remark: String,
     /// File format.
@@ -53,18 +55,14 @@ pub struct TableOptions {
 /// # Errors
 /// Returns [`PlotError::Option`] for an invalid width, without columns, or if no row can be drawn.
 pub fn plot_table(x: &TableColumn, ys: &[TableColumn], options: &TableOptions) -> Result<Vec<u8>> {
-    let width = options.width_px;
-    if !(200..=8192).contains(&width) {
-        let text = format!("width {width}: must be 200 to 8192 pixels");
-        return Err(PlotError::Option(text));
-    }
+    let width = check_width(options)?;
     if ys.is_empty() {
         let text = "there is no curve to draw: choose a column".to_string();
         return Err(PlotError::Option(text));
     }
     let axes = axes(x, ys, options)?;
-    let layout = FigureLayout::new(width as usize)?;
-    let (mut drawing, size) = layout.without_bar(width as usize);
+    let layout = FigureLayout::new(width)?;
+    let (mut drawing, size) = layout.without_bar(width);
     for (number, y) in ys.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
         let rows = x.values.iter().zip(&y.values);
@@ -73,8 +71,8 @@ pub fn plot_table(x: &TableColumn, ys: &[TableColumn], options: &TableOptions) -
     }
     let texts = Texts {
         title: match ys {
-            [only] => only.label.clone(),
-            _ => String::new(),
+            [only] if options.title.is_empty() => only.label.clone(),
+            _ => options.title.clone(),
         },
         time: options.remark.clone(),
         bar: String::new(),
@@ -87,6 +85,19 @@ pub fn plot_table(x: &TableColumn, ys: &[TableColumn], options: &TableOptions) -
         Format::Png => drawing.png(),
         Format::Svg => drawing.svg(),
     }
+}
+
+/// Returns the width of a figure.
+///
+/// # Errors
+/// It is invalid.
+pub(crate) fn check_width(options: &TableOptions) -> Result<usize> {
+    let width = options.width_px;
+    if !(200..=8192).contains(&width) {
+        let text = format!("width {width}: must be 200 to 8192 pixels");
+        return Err(PlotError::Option(text));
+    }
+    Ok(width as usize)
 }
 
 /// Returns the axes to the right and upwards.
@@ -181,6 +192,7 @@ mod tests {
         let options = TableOptions {
             log_axes,
             width_px: 1000,
+            title: String::new(),
             remark: "t = 4".into(),
             format: Format::Svg,
         };

@@ -48,8 +48,9 @@ pub(crate) fn lower(label: &str) -> String {
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
-/// Formats a number with at most four significant digits.
-pub(crate) fn rounded(value: f64) -> String {
+/// Formats a number with at most four significant digits, with an exponent as `×10^{3}`.
+#[must_use]
+pub fn rounded(value: f64) -> String {
     let text = if value == 0.0 || (1e-3..1e5).contains(&value.abs()) {
         let digits = (3.0 - value.abs().max(1e-3).log10().floor()).clamp(0.0, 6.0) as usize;
         let text = format!("{value:.digits$}");

@@ -1,6 +1,7 @@
 //! Tests of `nestar view`: who may read the page, what it shows, and how it follows a run, over plain HTTP and in a browser.
 
 mod browser;
+mod series;
 
 use crate::{BLAST, Place};
 use browser::Browser;

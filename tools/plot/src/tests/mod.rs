@@ -130,7 +130,7 @@ fn a_level_limit_shows_the_averages_of_coarser_patches() {
 }
 
 /// Returns width, height and pixels of a PNG file.
-fn decode(png: &[u8]) -> (usize, usize, Vec<[u8; 3]>) {
+pub(crate) fn decode(png: &[u8]) -> (usize, usize, Vec<[u8; 3]>) {
     let mut reader = png::Decoder::new(std::io::Cursor::new(png))
         .read_info()
         .unwrap();

@@ -177,7 +177,7 @@ impl ColumnUnits {
     }
 
     /// Returns a column in units for display.
-    pub fn shown(&self, name: &str, mut values: Vec<f64>) -> TableColumn {
+    pub fn shown(&self, name: &str, values: Vec<f64>) -> TableColumn {
         let label = readable_name(name);
         let of_machine = [
             ("seconds_", "s"),
@@ -185,26 +185,42 @@ impl ColumnUnits {
             ("cell_updates_per_second", "1/s"),
         ];
         let machine = of_machine.iter().find(|(head, _)| name.starts_with(head));
-        let unit = match (machine, self.of(name)) {
-            (Some((_, unit)), _) => (*unit).to_string(),
-            (None, None) => String::new(),
-            (None, Some(units)) => {
-                let finite = values.iter().filter(|value| value.is_finite());
-                let largest = finite.fold(0.0, |all: f64, value| all.max(value.abs()));
-                let typical = if units == "time" { self.end } else { largest };
-                let shown = self.code.shown(units, UnitSystem::default(), typical);
-                values.iter_mut().for_each(|value| *value *= shown.factor);
-                match &*shown.name {
-                    "time" | "length" | "mass" | "1" => String::new(),
-                    name => name.to_string(),
-                }
-            }
-        };
-        TableColumn {
-            label,
-            unit,
-            values,
+        if let Some((_, unit)) = machine {
+            return TableColumn {
+                label,
+                unit: (*unit).to_string(),
+                values,
+            };
         }
+        let units = self.of(name);
+        let typical = (units == Some("time")).then_some(self.end);
+        in_units(&self.code, units, label, values, typical)
+    }
+}
+
+/// Returns numbers of the unit `units`, in the notation of snapshots, in a unit for display. It fits to the number `typical`, or to the
+/// largest one.
+pub fn in_units(
+    code: &CodeUnits,
+    units: Option<&str>,
+    label: String,
+    mut values: Vec<f64>,
+    typical: Option<f64>,
+) -> TableColumn {
+    let unit = units.map_or_else(String::new, |units| {
+        let finite = values.iter().filter(|value| value.is_finite());
+        let largest = finite.fold(0.0, |all: f64, value| all.max(value.abs()));
+        let shown = code.shown(units, UnitSystem::default(), typical.unwrap_or(largest));
+        values.iter_mut().for_each(|value| *value *= shown.factor);
+        match &*shown.name {
+            "time" | "length" | "mass" | "1" => String::new(),
+            name => name.to_string(),
+        }
+    });
+    TableColumn {
+        label,
+        unit,
+        values,
     }
 }
 

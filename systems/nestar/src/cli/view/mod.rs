@@ -4,6 +4,7 @@ mod diagnostics;
 mod guard;
 mod http;
 mod pictures;
+mod series;
 mod server;
 mod site;
 mod state;

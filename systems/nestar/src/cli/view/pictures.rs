@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// Number of pictures that are drawn at once.
 const MOST_AT_ONCE: usize = 2;
 /// Largest width of a picture in pixels.
-const LARGEST_WIDTH: u32 = 4096;
+pub const LARGEST_WIDTH: u32 = 4096;
 /// Options of `nestar plot` that the page may use; they take a value.
 const VALUES: [&str; 21] = [
     "field",
@@ -334,10 +334,7 @@ impl<'a> Pictures<'a> {
                 }),
             })
         };
-        let drawn = self
-            .turns
-            .wait(|| self.pool.install(draw))
-            .map_err(|error| explained(error, why))?;
+        let drawn = self.at_once(draw).map_err(|error| explained(error, why))?;
         let mut kept = locked(&self.drawn);
         kept.push_back((key, drawn.clone()));
         let mut all: usize = kept.iter().map(|(_, one)| one.bytes.len()).sum();
@@ -345,6 +342,11 @@ impl<'a> Pictures<'a> {
             all -= kept.pop_front().map_or(all, |(_, one)| one.bytes.len());
         }
         Ok(drawn)
+    }
+
+    /// Runs `draw` on the threads of the pool, when it is its turn: few pictures are drawn at once.
+    pub fn at_once<T: Send>(&self, draw: impl FnOnce() -> T + Send) -> T {
+        self.turns.wait(|| self.pool.install(draw))
     }
 
     /// Returns a picture that was drawn before.

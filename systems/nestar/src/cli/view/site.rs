@@ -1,9 +1,10 @@
-//! The documents of the page: the page itself, the state of the run, pictures of snapshots, and curves of diagnostics.
+//! The documents of the page: the page itself, the state of the run, pictures of snapshots, views, and curves of diagnostics.
 
 use super::diagnostics::{ColumnUnits, Diagnostics, readable_name};
 use super::guard::{admitted, random_token};
 use super::http::{Request, Response, query};
-use super::pictures::{Failure, Pictures};
+use super::pictures::{Failure, LARGEST_WIDTH, Pictures};
+use super::series::{self, Sizes, Wanted};
 use super::state::{Log, state};
 use super::views;
 use nestar::App;
@@ -38,6 +39,8 @@ struct RunDeck {
     units: CodeUnits,
     /// End of the run in code time.
     end: Option<f64>,
+    /// Longest side of the box in code length.
+    side: Option<f64>,
     scenario: Option<String>,
 }
 
@@ -85,6 +88,8 @@ impl<'a> Site<'a> {
             "picture.png" => self.picture(&query, Format::Png),
             "picture.svg" => self.picture(&query, Format::Svg),
             "view.png" => self.view_picture(&query),
+            "series.png" => self.series(&query, Format::Png),
+            "series.svg" => self.series(&query, Format::Svg),
             "curves.png" => self.curves(&query, Format::Png),
             "curves.svg" => self.curves(&query, Format::Svg),
             _ => Err(Failure::new(404, "there is no such document")),
@@ -102,6 +107,9 @@ impl<'a> Site<'a> {
             return RunDeck::default();
         };
         let time = deck.table::<OpenTable>("time").unwrap_or_default();
+        let domain = deck.table::<OpenTable>("domain").unwrap_or_default();
+        let edge = |key: &str, axis: usize| domain.get(key)?.get(axis)?.as_f64();
+        let sides = (0..3).filter_map(|a| Some(edge("right_edge", a)? - edge("left_edge", a)?));
         let scenario = text.lines().find_map(|line| {
             let name = line.strip_prefix("scenario = ")?;
             Some(name.trim().trim_matches('"').to_string())
@@ -109,6 +117,7 @@ impl<'a> Site<'a> {
         RunDeck {
             units: deck.units().cloned().unwrap_or_default(),
             end: time.get("end").and_then(Value::as_f64),
+            side: sides.reduce(f64::max),
             scenario,
             text,
         }
@@ -221,6 +230,29 @@ impl<'a> Site<'a> {
         views::picture(&self.directory, name, number).map(|bytes| Response::new("image/png", bytes))
     }
 
+    /// Draws the array `field` of the series `name`, of the entry `n` or of the latest one.
+    fn series(&self, query: &Query, format: Format) -> Result<Response, Failure> {
+        let entry = value(query, "n").map(str::parse).transpose();
+        let wanted = Wanted {
+            name: value(query, "name").unwrap_or_default(),
+            entry: entry.map_err(|_| Failure::new(400, "n must be the number of an entry"))?,
+            array: value(query, "field"),
+            log: value(query, "log").is_some(),
+            width_px: width(query),
+            format,
+        };
+        let (deck, views) = (self.deck(), self.directory.join("views"));
+        let sizes = Sizes {
+            units: deck.units,
+            end: deck.end.unwrap_or(1.0),
+            side: deck.side.unwrap_or(1.0),
+        };
+        let bytes = self
+            .pictures
+            .at_once(|| series::draw(&views, &wanted, &sizes))?;
+        Ok(Response::new(media_type(format), bytes))
+    }
+
     /// Draws columns of the diagnostics: `x`, and `y` once or several times.
     fn curves(&self, query: &Query, format: Format) -> Result<Response, Failure> {
         let mut ys: Vec<&str> = query
@@ -240,9 +272,8 @@ impl<'a> Site<'a> {
         let (x, ys) = self.columns(&units, x, &ys)?;
         let options = TableOptions {
             log_axes: ["log-x", "log-y"].map(|key| value(query, key).is_some()),
-            width_px: value(query, "width")
-                .and_then(|width| width.parse().ok())
-                .map_or(1000, |width: u32| width.clamp(300, 4096)),
+            width_px: width(query),
+            title: String::new(),
             remark: String::new(),
             format,
         };
@@ -279,6 +310,12 @@ impl<'a> Site<'a> {
         let ys = ys.iter().map(|name| column(name));
         Ok((column(x)?, ys.collect::<Result<_, Failure>>()?))
     }
+}
+
+/// Returns the width of a figure in pixels.
+fn width(query: &Query) -> u32 {
+    let width = value(query, "width").and_then(|width| width.parse().ok());
+    width.map_or(1000, |width: u32| width.clamp(300, LARGEST_WIDTH))
 }
 
 /// Returns the page, whose script and style are the only ones that the browser may use.

@@ -1,11 +1,12 @@
-//! Pictures that a run has drawn itself, as views: `views/NAME/NNNNNN.png`.
+//! Views of a run: pictures that it has drawn itself, `views/NAME/NNNNNN.png`, and series, `views/NAME.zarr`.
 
 use super::pictures::Failure;
+use super::series;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Returns the names of the files of a directory; none if it cannot be read.
-fn names(directory: &Path) -> Vec<String> {
+/// Returns the names of the files of a directory, sorted; none if it cannot be read.
+pub fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory);
     let entries = entries.into_iter().flatten().filter_map(Result::ok);
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -21,27 +22,53 @@ fn number(name: &str) -> Option<u32> {
     is_plain.then(|| number.parse().ok()).flatten()
 }
 
-/// Returns the views that have pictures, with the count of those. The view `wanted`, or the first one, also has the numbers of its
-/// pictures, those after `known` if that is given.
-pub fn list(directory: &Path, wanted: Option<&str>, known: Option<u32>) -> Value {
-    let views = directory.join("views");
-    let with_numbers = |name: String| {
+/// A view of the run.
+enum RunView {
+    /// Pictures with these numbers.
+    Pictures(String, Vec<u32>),
+    /// A series, described.
+    Series(Value),
+}
+
+impl RunView {
+    /// Returns the view with this name; `None` if it has neither pictures nor a series.
+    fn of(views: &Path, name: String) -> Option<Self> {
+        if let Some(series) = series::describe(views, &name) {
+            return Some(Self::Series(series));
+        }
         let files = names(&views.join(&name));
         let numbers: Vec<u32> = files.iter().filter_map(|file| number(file)).collect();
-        (!numbers.is_empty()).then_some((name, numbers))
-    };
-    let all: Vec<(String, Vec<u32>)> = names(&views).into_iter().filter_map(with_numbers).collect();
-    let chosen = all.iter().position(|(name, _)| Some(&**name) == wanted);
+        (!numbers.is_empty()).then_some(Self::Pictures(name, numbers))
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Pictures(name, _) => Some(name),
+            Self::Series(described) => described["name"].as_str(),
+        }
+    }
+}
+
+/// Returns the views that have pictures, with the count of those, and the series, with the count of entries and the fields. If the view
+/// `wanted`, or the first one, has pictures, it also has their numbers, those after `known` if that is given.
+pub fn list(directory: &Path, wanted: Option<&str>, known: Option<u32>) -> Value {
+    let views = directory.join("views");
+    let found = names(&views).into_iter();
+    let all: Vec<RunView> = found.filter_map(|name| RunView::of(&views, name)).collect();
+    let chosen = all.iter().position(|view| view.name() == wanted);
     // what is known of another view does not count
     let known = known.filter(|_| chosen.is_some());
     let place = chosen.unwrap_or(0);
-    let described = all.into_iter().enumerate().map(|(n, (name, mut numbers))| {
-        let count = numbers.len();
-        if n != place {
-            return json!({ "name": name, "count": count });
+    let described = all.into_iter().enumerate().map(|(n, view)| match view {
+        RunView::Series(described) => described,
+        RunView::Pictures(name, numbers) if n != place => {
+            json!({ "name": name, "count": numbers.len() })
         }
-        numbers.retain(|number| known.is_none_or(|known| *number > known));
-        json!({ "name": name, "count": count, "numbers": numbers })
+        RunView::Pictures(name, mut numbers) => {
+            let count = numbers.len();
+            numbers.retain(|number| known.is_none_or(|known| *number > known));
+            json!({ "name": name, "count": count, "numbers": numbers })
+        }
     });
     described.collect()
 }
