@@ -241,6 +241,12 @@ impl PictureConfig {
                 } else {
                     key
                 };
+                if name.starts_with("particles/") {
+                    let species = name.replace('/', "_");
+                    let why =
+                        format!("must be `{species}_mass` or `{species}_number`, found \"{name}\"");
+                    return context.error(key, &why);
+                }
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
                 let path = format!("{}.{key}", context.path);
                 context.deck.unknown_word_at(&path, &name, &known)

@@ -134,6 +134,15 @@ width = 400
 steps = 1
 
 [[output.view]]
+name = "swarm"
+kind = "picture"
+fields = ["particles_dust_mass"]
+axis = "z"
+position = 0.51
+width = 600
+steps = 1
+
+[[output.view]]
 name = "stars"
 kind = "projection"
 axis = "z"
@@ -343,6 +352,7 @@ fn slices_and_projections_are_those_of_the_snapshot() {
     );
     require_part(&run);
     require_particles(&run);
+    require_swarm(&run, &fine);
     require_no_start(&run);
 }
 
@@ -419,6 +429,44 @@ fn require_particles(run: &Path) {
     let (_, normal) = last(run, "noise", "normal");
     let variance = normal.iter().map(|x| x * x).sum::<f64>() / normal.len() as f64;
     assert!((variance - 1.0).abs() < 0.3, "{variance}");
+}
+
+/// Requires that the last picture `swarm` has another colour than that of 0 exactly in the cells with particles.
+fn require_swarm(run: &Path, fine: &BTreeMap<[i64; 3], &Cell>) {
+    let (_, path) = latest(run).expect("readable").expect("a snapshot");
+    let snapshot = Snapshot::open(&path).unwrap_or_else(|e| panic!("{e}"));
+    let places = snapshot.read_particles("particles/dust", "position", 0..315);
+    let places = places.unwrap_or_else(|e| panic!("{e}")).to_f64();
+    let leaf = |index: [i64; 3]| (fine[&index].level, fine[&index].index);
+    let filled: BTreeSet<(usize, [i64; 3])> = places
+        .chunks(3)
+        .map(|at| leaf([0, 1, 2].map(|a| (at[a] * [64.0, 64.0, 32.0][a]) as i64)))
+        .collect();
+    let file = std::fs::File::open(run.join("views/swarm/000003.png")).expect("a picture");
+    let mut reader = png::Decoder::new(std::io::BufReader::new(file))
+        .read_info()
+        .expect("a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("a size")];
+    let info = reader.next_frame(&mut pixels).expect("a frame");
+    // the plane is 404 pixels wide and high, beside an axis and below a title, in a picture of 600 pixels
+    let [left, top, side] = [67.0, 38.0, 404.0];
+    let colour = |[i, j]: [i64; 2]| {
+        let [right, up] = [i, j].map(|n| (n as f64 + 0.5) / 64.0 * side);
+        let [column, row] = [left + right, top + side - up].map(|x| x as usize);
+        let at = row * info.line_size + column * info.color_type.samples();
+        [pixels[at], pixels[at + 1], pixels[at + 2]]
+    };
+    let cells = || (0..64).flat_map(|j| (0..64).map(move |i| [i, j]));
+    let is_filled = |[i, j]: [i64; 2]| filled.contains(&leaf([i, j, 16]));
+    let (some, none): (Vec<_>, Vec<_>) = cells().partition(|&at| is_filled(at));
+    assert!(some.len() > 60 && none.len() > 60, "{}", some.len());
+    let zero = colour(none[0]);
+    for at in none {
+        assert_eq!(colour(at), zero, "no particle in {at:?}");
+    }
+    for at in some {
+        assert_ne!(colour(at), zero, "particles in {at:?}");
+    }
 }
 
 /// Requires that no run starts from a view, from one of its entries, or from a directory that is no run.
@@ -1004,8 +1052,20 @@ fn invalid_views_are_refused_with_their_line() {
         (
             "[\"density\", \"pressure\", {",
             "[\"particles_dust_mass\", \"pressure\", {",
-            "must not have particles",
+            "its coarser cells would have none",
             "fields = [\"particles_dust_mass\", \"pressure\"",
+        ),
+        (
+            "fields = [\"particles_dust_mass\"]",
+            "level = 1\nfields = [\"particles_dust_mass\"]",
+            "must be 2, the finest level, for the particles",
+            "level = 1",
+        ),
+        (
+            "fields = [\"particles_dust_mass\"]",
+            "fields = [\"particles/dust\"]",
+            "must be `particles_dust_mass` or `particles_dust_number`",
+            "particles/dust",
         ),
         (
             "fields = [\"density\", \"pressure\"]",

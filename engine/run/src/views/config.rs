@@ -1,13 +1,15 @@
 //! Keys that all kinds of views have, and their checks.
 
-use super::quantity::{Quantity, ViewQuantities};
+use super::quantity::{DEPOSITS, Quantity, ViewQuantities};
 use crate::snapshot::headers;
 use bevy_ecs::prelude::World;
 use nestar_deck::{Deck, DeckError, deck};
 use nestar_engine_mesh::{Domain, Topology};
 use nestar_engine_step::config::check_times;
 use nestar_engine_step::{Engine, Settings};
-use nestar_snapshot::{LevelHeader, LevelPlan, SnapshotData, StoredPrecision};
+use nestar_snapshot::{
+    DataType, FieldHeader, LevelHeader, LevelPlan, SnapshotData, StoredPrecision,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -155,7 +157,7 @@ impl<'a> ViewContext<'a> {
         &self.sim.world
     }
 
-    /// Returns the headers of a snapshot of the run, without patches.
+    /// Returns the headers of a snapshot of the run, without patches, with sums over particles among the fields.
     #[must_use]
     pub fn headers(&self) -> SnapshotData {
         let width = self.domain.cell_width(0);
@@ -166,12 +168,24 @@ impl<'a> ViewContext<'a> {
             cell_width: width,
             patches: 0,
         };
-        let fields = headers::cell_fields(self.sim);
+        let mut fields = headers::cell_fields(self.sim);
+        fields.extend(self.deposits());
         SnapshotData {
             attributes: headers::described(self.sim),
             levels: vec![LevelPlan { header, fields }],
             arrays: vec![BTreeMap::new()],
         }
+    }
+
+    /// Returns the headers of sums over particles.
+    fn deposits(&self) -> impl Iterator<Item = FieldHeader> {
+        let code = &self.settings.units;
+        let all = self.quantities.map_or(&[][..], |all| &all.names);
+        let sums = all.iter().filter(|own| own.store == DEPOSITS);
+        sums.map(|own| {
+            let factor = code.cgs_factor(&own.units);
+            FieldHeader::cells(&own.name, DataType::F64, &own.units, factor, &own.long_name)
+        })
     }
 
     /// Returns the precision of the run's fields.

@@ -320,28 +320,26 @@ pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
 
 /// Rejects quantities of particles where patches with finer ones inside are used, since particles are in the finest patches only.
 fn require_particles(sim: &Engine, path: &str, view: &ViewOutput) -> Result<(), DeckError> {
-    let (quantities, finest, is_series) = match view {
-        ViewOutput::Series(view) => (view.quantities(), view.finest(), true),
-        ViewOutput::Files(view) => (view.quantities(), view.finest(), false),
+    let (quantities, finest, uses_parents) = match view {
+        ViewOutput::Series(view) => (view.quantities(), view.finest(), false),
+        ViewOutput::Files(view) => (view.quantities(), view.finest(), view.uses_parents()),
     };
     let Some(own) = quantities.iter().find(|own| own.has_particles()) else {
         return Ok(());
     };
     let most = sim.settings.mesh.max_level;
-    let (key, why) = match is_series {
-        true if finest == most => return Ok(()),
-        true => (
-            "level",
-            format!(
-                "must be {most}, the finest level, for the particles of `{}`",
-                own.name
-            ),
-        ),
+    let name = &own.name;
+    let (key, why) = match uses_parents {
+        false if finest == most => return Ok(()),
         false => (
+            "level",
+            format!("must be {most}, the finest level, for the particles of `{name}`"),
+        ),
+        true => (
             "fields",
             format!(
-                "must not have particles, as `{}` does: give a slice or a projection of them",
-                own.name
+                "must not have particles, as `{name}` does, since its coarser cells would have none: give a slice, a projection or a \
+                 picture of them"
             ),
         ),
     };
