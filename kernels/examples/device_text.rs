@@ -246,8 +246,18 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let parts = [&magnetised.text(), STEP, RATES];
     let magnetised = with_field.program(&magnetised.items(), &parts);
     let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
+    let on_faces = FieldText {
+        components: 3,
+        shape: RowShape::of_patches(Centring::Face),
+        states: None,
+        ..field(0)
+    };
+    let window = SkeletonFunction::Window(3);
+    let window = on_faces.program(&window.items(), &window.texts(true, &[WINDOW]));
     let mut texts = vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
+        ("skeletons_faces", on_faces.program(&[], &of_mesh)),
+        ("window_faces", window),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_fallback", fluid(&other)),
         ("skeletons_staged", fluid(&staged)),

@@ -39,14 +39,18 @@ impl Component {
     }
 }
 
-/// Prolongation: how new patches are filled from the coarser level.
+/// Prolongation: how new patches and ghost cells are filled from the coarser level.
+///
+/// Values on faces are interpolated within the plane of a coarse face. The faces inside a coarse cell then follow from
+/// those on its surface, so that each fine cell has the divergence of the coarse cell (Toth & Roe 2002, J. Comput.
+/// Phys. 180, 736).
 #[derive(Clone, Copy, Debug)]
 pub enum Prolong {
     /// Linear interpolation with limited slopes; conservative and monotonic.
     Limited(SlopeLimiter),
     /// Linear interpolation with central slopes; conservative.
     Linear,
-    /// Copies the value of the coarse cell.
+    /// Copies the value of the coarse cell or face.
     Injection,
     /// A function of the plugin; level and rows are in [`NewRows`](nestar_engine_mesh::NewRows).
     Own(fn(&mut World)),
@@ -237,8 +241,9 @@ impl FieldSpec {
     }
 
     /// Creates a dimensionless vector by its face-centred components, otherwise as [`FieldSpec::cells`].
-    /// New faces are interpolated with limited slopes within coarse faces and linearly between them. Coarse faces take
-    /// the mean of four fine faces. Values on shared faces are kept bitwise equal.
+    /// New faces are interpolated with limited slopes within coarse faces. Between them the divergence of the coarse
+    /// cells is kept, see [`Prolong`]. Coarse faces take the mean of four fine faces. Values on shared faces are kept
+    /// bitwise equal.
     #[must_use]
     pub fn faces(names: [&str; 3]) -> Self {
         let mut spec = Self::cells(&names);
@@ -331,6 +336,13 @@ impl FieldSpec {
         ))
     }
 
+    /// Returns `true` if the declaration names a rule for a face of the domain.
+    fn has_boundary_rule(&self) -> bool {
+        let own = self.boundary_conditions.iter().flatten().flatten();
+        own.into_iter()
+            .any(|beyond| matches!(beyond, BoundaryCondition::Rule(_)))
+    }
+
     /// Checks that the operators support values on faces or edges.
     fn check_centring(&self) -> Result<(), &'static str> {
         let interpolated = !matches!(self.prolong, Prolong::Own(_) | Prolong::None);
@@ -344,6 +356,8 @@ impl FieldSpec {
             Err(
                 "values on edges are interpolated only by the plugin itself (Prolong::Own) or not at all",
             )
+        } else if self.has_boundary_rule() {
+            Err("boundary rules work on cell-centred values only")
         } else {
             Ok(())
         }

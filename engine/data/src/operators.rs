@@ -15,7 +15,7 @@ use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::parameters::RepairedCells;
 use nestar_kernels::mesh::restrict::restrict_octet;
 use nestar_kernels::mesh::shared_values::sync_shared_values;
-use nestar_kernels::mesh::staggered::{FaceView, prolong_faces};
+use nestar_kernels::mesh::staggered::{NewFacesView, prolong_faces};
 use nestar_kernels::mesh::{Centring, MAX_COMPONENTS, StateFunctions, keep_remainder};
 
 /// Adapts storage, times and registers to a regrid of `level`; `rows` are the new ones.
@@ -253,14 +253,9 @@ fn apply<R: Element>(
 
 /// Fills new rows of a face-centred field from the coarser level and from adjacent patches that are not new.
 fn prolong_face_rows<F: Field, R: Element>(pool: &Pool<F>, topology: &Topology, new: &NewRows) {
-    let view = FaceView {
-        level: pool.present::<R>(new.level),
-        coarse: pool.present::<R>(new.level - 1),
-        neighbours: topology.neighbour_table(),
-        parent: topology.parent_table(),
-        index: topology.index_table(),
+    let view = NewFacesView {
+        view: pool.ghosts::<R>(topology, new.level, 1),
         fresh: &new.marks,
-        limiter: pool.spec.prolong.limiter(),
     };
     parallel::for_each(&new.rows, |&row| {
         // SAFETY: the rows are distinct, and the interpolation reads only rows of the level that are not new.

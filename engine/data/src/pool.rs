@@ -10,7 +10,7 @@ use nestar_engine_device::{Device, DeviceError};
 use nestar_engine_mesh::Topology;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::gather::{GatherTarget, gather_sectors};
-use nestar_kernels::mesh::{Centring, GatherScratch, GhostView, Rows};
+use nestar_kernels::mesh::{Centring, GatherScratch, GhostView, Rows, gather_faces};
 use std::marker::PhantomData;
 
 /// A bank with the simulation time of its state.
@@ -315,7 +315,7 @@ impl<F: Field> Pool<F> {
     /// the present time, or to that of the stage.
     ///
     /// # Panics
-    /// If the field is not cell-centred.
+    /// If the values lie on edges.
     #[must_use]
     pub fn ghosts<'a, R: Element>(
         &'a self,
@@ -335,12 +335,8 @@ impl<F: Field> Pool<F> {
         reach: usize,
         BankTime { bank, time }: BankTime,
     ) -> GhostView<'a, R> {
-        assert_eq!(
-            self.spec.centring,
-            Centring::Cell,
-            "centring of `{}`",
-            F::NAME
-        );
+        let centring = self.spec.centring;
+        assert_ne!(centring, Centring::Edge, "centring of `{}`", F::NAME);
         let typed = self.typed::<R>();
         let (coarse_old, coarse_new, weight) = self.coarse_banks::<R>(level, time);
         GhostView {
@@ -359,6 +355,7 @@ impl<F: Field> Pool<F> {
             limiter: self.spec.prolong.limiter(),
             states: typed.states,
             reach,
+            centring,
         }
     }
 
@@ -486,8 +483,9 @@ impl<F: Field> Pool<F> {
     }
 
     /// Gathers the present state of a row with `layers` ghost layers into `values`.
-    /// The shape is `[component][n][n][n]` with n = 8 + 2 `layers`; at least one layer. Of the 27 patches, only those
-    /// in the bit mask `wanted` are needed; others may be read.
+    /// The shape is `[component][n][n][n]` with n = 8 + 2 `layers`; at least one layer. Values on faces have one more
+    /// along the axis of the component. Of the 27 patches, only those in the bit mask `wanted` are needed; others may be
+    /// read.
     ///
     /// # Errors
     /// The device fails.
@@ -717,7 +715,8 @@ pub(super) fn gather_block<R: Element>(
     block: &mut Vec<R>,
     scratch: &mut GatherScratch<R>,
 ) {
-    let stride = (PATCH + 2 * ghosts).pow(3);
+    let lengths = view.centring.lengths(0, [PATCH + 2 * ghosts; 3]);
+    let stride = lengths.iter().product();
     block.resize(components * stride, R::lit(0.0));
     let mut target = GatherTarget {
         values: block,
@@ -725,5 +724,8 @@ pub(super) fn gather_block<R: Element>(
         components,
         ghosts,
     };
-    gather_sectors(view, row, (&mut target, wanted), scratch);
+    match view.centring {
+        Centring::Face => gather_faces(view, row, &mut target),
+        _ => gather_sectors(view, row, (&mut target, wanted), scratch),
+    }
 }

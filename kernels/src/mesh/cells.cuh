@@ -124,7 +124,8 @@ template<int G, int VALUES, bool IN_SHARED, class K> RS_FN REAL* surroundings(co
     if constexpr (IN_SHARED) block = launch::shared<REAL>();
     else block = p.blocks + (rs::i64)launch::block() * VALUES;
     launch::barrier();
-    mesh::gather<G>(block, p.view, row, keep);
+    if constexpr (mesh::CENTRING == mesh::ON_FACES) mesh::gather_faces<G>(block, p.view, row);
+    else mesh::gather<G>(block, p.view, row, keep);
     return block;
   }
 }
@@ -132,7 +133,7 @@ template<int G, int VALUES, bool IN_SHARED, class K> RS_FN REAL* surroundings(co
 // Gathers all components of the first field, `[component][N][N][N]`, with room for F::MORE values after them.
 template<class F, bool IN_SHARED> RS_FN REAL* states_around(const Input& p, int row) {
   constexpr int N = PATCH + 2 * F::REACH;
-  return surroundings<F::REACH, mesh::COMPONENTS * N * N * N + F::MORE, IN_SHARED>(p, row, mesh::Store<N>());
+  return surroundings<F::REACH, mesh::COMPONENTS * mesh::BLOCK<F::REACH> + F::MORE, IN_SHARED>(p, row, mesh::Store<N>());
 }
 
 // A function of one cell and its types.

@@ -16,7 +16,8 @@ pub const VIEW: &str = include_str!("view.cuh");
 pub const GATHER: &str = concat!(
     include_str!("boundary.cuh"),
     include_str!("interpolate.cuh"),
-    include_str!("gather.cuh")
+    include_str!("gather.cuh"),
+    include_str!("face_ghosts.cuh")
 );
 /// Interpolation into new patches; follows [`GATHER`], like all texts below.
 pub const PROLONG: &str = include_str!("prolong.cu");
@@ -95,7 +96,7 @@ impl SkeletonFunction<'_> {
     /// Returns the number of values in a gathered block and its appendix; 0 if the function reads no ghost cells.
     #[must_use]
     pub fn block_values(&self, field: &FieldText) -> usize {
-        let states = |reach: usize| field.components * (PATCH + 2 * reach).pow(3);
+        let states = |reach: usize| field.components * field.block_values(reach);
         match *self {
             Self::Cell(_, 0) | Self::WithInputs(..) | Self::Numbers(_) => 0,
             Self::Cell(_, reach) | Self::Window(reach) => states(reach),
@@ -260,6 +261,12 @@ impl FieldText {
             let _ = write!(program, "#line 1 \"part {n}\"\n{part}\n");
         }
         program
+    }
+
+    /// Returns the number of values of a component in a block with `ghosts` ghost layers.
+    fn block_values(&self, ghosts: usize) -> usize {
+        let cells = [PATCH + 2 * ghosts; 3];
+        self.shape.centring.lengths(0, cells).iter().product()
     }
 
     /// Returns `true` if any face of the domain is not periodic.

@@ -2,7 +2,7 @@
 
 use super::prolong::{CoarseBlock, FineCells, SlopeLimiter, between};
 use super::states::{MAX_COMPONENTS, StateFunctions};
-use super::{Boundaries, COARSER, CellBlock, Rows, SELF};
+use super::{Boundaries, COARSER, CellBlock, Centring, Rows, SELF};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 
@@ -38,6 +38,8 @@ pub struct GhostView<'a, R> {
     pub states: Option<StateFunctions<R>>,
     /// Largest number of ghost layers that may be gathered: halo patches hold no further valid cells.
     pub reach: usize,
+    /// Where the values lie: in cells for [`gather`], on faces for [`gather_faces`](super::face_ghosts::gather_faces).
+    pub centring: Centring,
 }
 
 /// Work space of [`gather`]: a coarse block of up to 10^3 cells, its primitive variables and the state of one cell.
@@ -66,7 +68,8 @@ impl<R: Real> GatherScratch<R> {
 /// Largest number of ghost layers of a block.
 pub const MAX_GHOSTS: usize = 4;
 
-/// Describes a block to fill: `[component][n][n][n]` with `n = 8 + 2*ghosts`, components `stride` values apart.
+/// Describes a block to fill: `[component][n][n][n]` with `n = 8 + 2*ghosts`, components `stride` values apart. Values on faces have one
+/// more along the axis of the component.
 pub struct GatherTarget<'a, R> {
     /// The values.
     pub values: &'a mut [R],
@@ -103,6 +106,7 @@ pub fn gather_sectors<R: Real>(
         ghosts <= reach,
         "a gather of {ghosts} ghost layers, but only {reach} may be read"
     );
+    assert_eq!(view.centring, Centring::Cell, "a gather of cells");
     let around = &view.neighbours[row as usize];
     match ghosts {
         0 => copy_neighbours::<R, 0>(view, around, wanted, target),

@@ -7,9 +7,12 @@
 
 pub mod block;
 pub mod boundary;
+pub mod coarse_faces;
 pub mod columns;
 pub mod device;
 pub mod exact_sum;
+pub mod face_ghosts;
+pub mod fine_faces;
 pub mod fluxes;
 pub mod gather;
 pub mod means;
@@ -27,6 +30,7 @@ pub mod subcycle;
 
 pub use block::{CellBlock, cell_centre};
 pub use boundary::{Boundaries, FaceRule};
+pub use face_ghosts::gather_faces;
 pub use gather::{GatherScratch, GhostView, gather};
 pub use rows::{MissingRow, Rows};
 pub use rule::{CellRule, FAULT_WORDS, GhostCell, InnerStates, RuleFault, RuleText, fault_place};
@@ -68,6 +72,8 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         subcycle::SHARED_SUM_BYTES::ITEM,
         means::mean2::ITEM,
         shared_values::owner_priority::ITEM,
+        fine_faces::width_ratio::ITEM,
+        fine_faces::inner_face::ITEM,
         fluxes::mean4::ITEM,
         fluxes::flux_mismatch::ITEM,
         fluxes::advanced::ITEM,

@@ -5,60 +5,60 @@ namespace mesh {
 
 typedef parameters::ProlongParameters<REAL> ProlongParameters;
 
-// Returns component c at `at`, counted from the parent's first cell: a plane of the parent along the component's axis, a cell of the parent
-// or of a neighbour along the others. Returns `otherwise` outside the domain.
-RS_FN REAL coarse_face(const GatherView& v, const int* around, int c, const int* at, REAL otherwise) {
-  int d = SELF, q[3];
-  for (int a = 0, step = 1; a < 3; ++a, step *= 3) {
-    const int beside = a == c % 3 ? 0 : (at[a] >= PATCH) - (at[a] < 0);
-    d += beside * step;
-    q[a] = at[a] - PATCH * beside;
+// Gives the faces of a coarse cell in a row: `vector` points to the row's values of three components, `cell` to its first fine cell.
+struct RowFaces {
+  const REAL* vector;
+  const int* cell;
+  RS_MEMBER REAL operator()(int c, const int* at) const {
+    return vector[c * VALUES + value_at(c, cell[0] + at[0], cell[1] + at[1], cell[2] + at[2])];
   }
-  return around[d] < 0 ? otherwise : row_of(v.coarse_new, around[d])[c * VALUES + value_at(c, q[0], q[1], q[2])];
-}
+};
 
-// Returns the fine value of component c at (fast, slow) of an even plane of `row`, interpolated in the coarse plane.
-RS_FN REAL fine_face(const GatherView& v, int row, int c, int plane, int fast, int slow) {
-  const int* around = v.neighbours + (rs::i64)v.parent[row] * AROUND;
-  const int axis = c % 3, b = (c + 1) % 3, e = (c + 2) % 3;
-  int at[3];
-  for (int a = 0; a < 3; ++a) at[a] = PATCH / 2 * (v.index[(rs::i64)row * 4 + a] & 1);
-  at[axis] += plane / 2;
-  at[b] += fast / 2;
-  at[e] += slow / 2;
-  const REAL u = coarse_face(v, around, c, at, REAL(0));
-  rs::arr<REAL, 6> near;
-  for (int n = 0; n < 4; ++n) {
-    const int a = n < 2 ? b : e, step = n % 2 ? 1 : -1;
-    at[a] += step;
-    near[n] = coarse_face(v, around, c, at, u);
-    at[a] -= step;
-  }
-  near[4] = near[5] = u;
-  return ::nestar_kernels::mesh::prolong::fine_value<REAL>(u, offsets_of(u, near), fast & 1, slow & 1, 0);
-}
-
-// Fills the faces of a new patch: first even planes, from coarse planes or from an old neighbour, then odd planes.
-RS_FN void prolong_faces(const ProlongParameters& p, int row) {
+// Fills the even planes of a new patch, from coarse planes or from an old neighbour.
+RS_FN void prolong_outer_faces(const ProlongParameters& p, int row, REAL* out) {
   constexpr int EVEN = PATCH / 2 + 1;
-  REAL* out = row_of(p.rows_of_level, row);
-  EACH(n, COMPONENTS * EVEN * FACE) {
-    const int c = n / (EVEN * FACE), plane = 2 * (n / FACE % EVEN), fast = n % PATCH, slow = n / PATCH % PATCH;
-    const int at = c * VALUES + fast * step_along(c, (c + 1) % 3) + slow * step_along(c, (c + 2) % 3);
-    const int along = step_along(c, c % 3);
+  const int* coarser = p.view.neighbours + (rs::i64)p.view.parent[row] * AROUND;
+  EACH(n, COMPONENTS * EVEN * QUARTER) {
+    const int c = n / (EVEN * QUARTER), plane = 2 * (n / QUARTER % EVEN), fast = n % 4, slow = n / 4 % 4;
+    const int b = (c + 1) % 3, e = (c + 2) % 3, along = step_along(c, c % 3);
+    REAL* to = out + c * VALUES + 2 * fast * step_along(c, b) + 2 * slow * step_along(c, e);
+    const int side[4] = {0, step_along(c, b), step_along(c, e), step_along(c, b) + step_along(c, e)};
     int neighbour = -1;
     if (plane == 0 || plane == PATCH)
       neighbour = p.view.neighbours[(rs::i64)row * AROUND + face_direction(2 * (c % 3) + (plane == PATCH))];
-    if (neighbour >= 0 && !p.fresh[neighbour]) out[at + plane * along] = row_of(p.view.level, neighbour)[at + (PATCH - plane) * along];
-    else out[at + plane * along] = fine_face(p.view, row, c, plane, fast, slow);
+    if (neighbour >= 0 && !p.fresh[neighbour]) {
+      const REAL* from = row_of(p.view.level, neighbour) + (to - out);
+      for (int n = 0; n < 4; ++n) to[plane * along + side[n]] = from[(PATCH - plane) * along + side[n]];
+      continue;
+    }
+    int at[3];
+    for (int a = 0; a < 3; ++a) at[a] = PATCH / 2 * (p.view.index[(rs::i64)row * 4 + a] & 1);
+    at[c % 3] += plane / 2;
+    at[b] += fast;
+    at[e] += slow;
+    const rs::arr<REAL, 4> fine = fine_faces_on(p.view, coarser, c, at);
+    for (int n = 0; n < 4; ++n) to[plane * along + side[n]] = fine.d[n];
   }
+}
+
+// Fills the faces of a new patch: first even planes, then from them the faces inside coarse cells.
+RS_FN void prolong_faces(const ProlongParameters& p, int row) {
+  constexpr int INNER = PATCH / 2 * FACE;
+  REAL* out = row_of(p.rows_of_level, row);
+  prolong_outer_faces(p, row, out);
   launch::barrier();
-  EACH(n, COMPONENTS * (PATCH / 2) * FACE) {
-    const int c = n / (PATCH / 2 * FACE), plane = 2 * (n / FACE % (PATCH / 2)) + 1;
-    const int along = step_along(c, c % 3);
-    REAL* to = out + c * VALUES + plane * along + n % PATCH * step_along(c, (c + 1) % 3) +
-               n / PATCH % PATCH * step_along(c, (c + 2) % 3);
-    *to = ::nestar_kernels::mesh::means::mean2<REAL>(to[-along], to[along]);
+  EACH(n, COMPONENTS * INNER) {
+    const int c = n / INNER, axis = c % 3;
+    int at[3], cell[3];
+    at[axis] = 2 * (n / FACE % (PATCH / 2)) + 1;
+    at[(axis + 1) % 3] = n % PATCH;
+    at[(axis + 2) % 3] = n / PATCH % PATCH;
+    REAL* to = out + c * VALUES + value_at(c, at[0], at[1], at[2]);
+    for (int a = 0; a < 3; ++a) {
+      cell[a] = at[a] & ~1;
+      at[a] -= cell[a];
+    }
+    *to = inner_face_from(p.view, axis, at, RowFaces{out + (c - axis) * VALUES, cell});
   }
 }
 

@@ -1,159 +1,133 @@
 //! Interpolates face-centred fields into new patches.
 //!
-//! Fine faces on coarse ones are interpolated within the plane of the coarse face. Those between take the mean of the two adjacent planes.
-//! Both patches at a plane read the same values, so they get the same bits. If a neighbour was already refined, its values are copied.
+//! Fine faces on coarse ones are interpolated within the plane of the coarse face. If a neighbour was already refined, its values are
+//! copied. Faces inside coarse cells follow from those around them, so that the divergence stays that of the coarse cells. Both patches at
+//! a plane read the same values, so they get the same bits.
 
-use super::means::mean2;
-use super::prolong::{SlopeLimiter, fine_offsets, fine_value};
-use super::{Centring, Rows, direction, face_direction};
+use super::coarse_faces::CoarseFaces;
+use super::fine_faces::{inner_face_from, width_ratios};
+use super::gather::GhostView;
+use super::{Centring, face_direction};
 use crate::PATCH;
 use nestar_device::Real;
 
 /// Holds what the interpolation of faces reads; shared by all new patches of a level.
-pub struct FaceView<'a, R> {
-    /// This level's rows.
-    pub level: Rows<'a, R>,
-    /// The next coarser level's rows at the same time.
-    pub coarse: Rows<'a, R>,
-    /// Per row: 27 neighbours (rows or codes), the row itself in the middle.
-    pub neighbours: &'a [[i32; 27]],
-    /// Per row: its parent's row.
-    pub parent: &'a [i32],
-    /// Per row: the patch's index on its level, in patches.
-    pub index: &'a [[i32; 3]],
+pub struct NewFacesView<'a, R> {
+    /// This level's rows, and those of the next coarser level.
+    pub view: GhostView<'a, R>,
     /// Per row: 1 if the patch is new.
     pub fresh: &'a [u8],
-    /// Limiter of the slopes within a plane.
-    pub limiter: SlopeLimiter,
 }
 
-/// Values of a plane of faces: 8 x 8. In cyclic order, the axis after the plane's normal is fastest.
-type FacePlane<R> = [R; PATCH * PATCH];
+/// Values of a component in a row of faces.
+const VALUES: usize = Centring::Face.values();
 
 /// Fills a new fine row of faces from the coarser level and from old patches of its own level.
 ///
 /// # Safety
-/// Nobody else may access row `row` of `view.level` meanwhile.
-pub unsafe fn prolong_faces<R: Real>(view: &FaceView<R>, row: u32) {
+/// Nobody else may access row `row` of the level meanwhile.
+pub unsafe fn prolong_faces<R: Real>(new: &NewFacesView<R>, row: u32) {
     // SAFETY: exclusivity is the caller's contract.
-    let out = unsafe { view.level.row_mut(row) };
-    for (c, out) in out.chunks_exact_mut(Centring::Face.values()).enumerate() {
+    let out = unsafe { new.view.level.row_mut(row) };
+    for (c, out) in out.chunks_exact_mut(VALUES).enumerate() {
         for plane in (0..=PATCH).step_by(2) {
             let side = [(0, 0), (PATCH, 1)].into_iter().find(|(p, _)| *p == plane);
-            let neighbour = side.and_then(|(_, side)| old_neighbour(view, row, c % 3, side));
-            let values = match neighbour {
-                Some(values) => {
-                    read_plane(&values[c * Centring::Face.values()..], c, PATCH - plane)
-                }
-                None => interpolated_plane(view, row, c, plane),
-            };
-            write_plane(out, c, plane, &values);
+            let neighbour = side.and_then(|(_, side)| old_neighbour(new, row, c % 3, side));
+            match neighbour {
+                Some(values) => copy_plane(out, &values[c * VALUES..], c, plane),
+                None => interpolate_plane(&new.view, row, out, c, plane),
+            }
         }
-        for plane in (1..PATCH).step_by(2) {
-            let [below, above] = [plane - 1, plane + 1].map(|p| read_plane(out, c, p));
-            write_plane(
-                out,
-                c,
-                plane,
-                &std::array::from_fn(|n| mean2(below[n], above[n])),
-            );
-        }
+    }
+    let ratios = width_ratios(&new.view.edges, new.view.domain_cells);
+    for vector in out.chunks_exact_mut(3 * VALUES) {
+        fill_inner(vector, &ratios);
     }
 }
 
 /// Returns the neighbour's row at a side of `row`, if it exists and is not new.
 fn old_neighbour<'a, R>(
-    view: &FaceView<'a, R>,
+    new: &NewFacesView<'a, R>,
     row: u32,
     axis: usize,
     side: usize,
 ) -> Option<&'a [R]> {
-    let neighbour = view.neighbours[row as usize][face_direction(2 * axis + side)];
+    let neighbour = new.view.neighbours[row as usize][face_direction(2 * axis + side)];
     let neighbour = u32::try_from(neighbour).ok();
-    let old = neighbour.filter(|&neighbour| view.fresh[neighbour as usize] == 0);
-    old.map(|neighbour| view.level.row(neighbour))
+    let old = neighbour.filter(|&neighbour| new.fresh[neighbour as usize] == 0);
+    old.map(|neighbour| new.view.level.row(neighbour))
 }
 
-/// Returns the fine values of component `c` on an even plane of `row`, interpolated in the coarse plane.
-fn interpolated_plane<R: Real>(
-    view: &FaceView<R>,
-    row: u32,
-    c: usize,
-    plane: usize,
-) -> FacePlane<R> {
-    let parent = view.parent[row as usize] as usize;
-    let around = &view.neighbours[parent];
-    let corner = view.index[row as usize].map(|i| (PATCH / 2) as i32 * (i & 1));
-    let [axis, b, e] = [c % 3, (c + 1) % 3, (c + 2) % 3];
-    let value = |at: [i32; 3]| coarse_face(view, around, c, at);
-    std::array::from_fn(|n| {
-        let (fast, slow) = (n % PATCH, n / PATCH);
-        let mut at = corner;
-        at[axis] += (plane / 2) as i32;
-        at[b] += (fast / 2) as i32;
-        at[e] += (slow / 2) as i32;
-        let u = value(at).expect("the parent exists");
-        let near = |a: usize, step: i32| {
-            let mut at = at;
-            at[a] += step;
-            value(at).unwrap_or(u)
-        };
-        let around = [near(b, -1), near(b, 1), near(e, -1), near(e, 1), u, u];
-        let offsets = fine_offsets(u, &around, view.limiter.code());
-        fine_value(u, &offsets, fast as u32 & 1, slow as u32 & 1, 0)
-    })
-}
-
-/// Returns component `c` at `at`, counted from the parent's first cell: a plane of the parent along the component's axis, a cell of the
-/// parent or of a neighbour along the others. `None` outside the domain.
-fn coarse_face<R: Real>(
-    view: &FaceView<R>,
-    around: &[i32; 27],
-    c: usize,
-    at: [i32; 3],
-) -> Option<R> {
-    let size = PATCH as i32;
-    let step = std::array::from_fn(|a| {
-        if a == c % 3 {
-            0
-        } else {
-            at[a].div_euclid(size)
-        }
-    });
-    let row = u32::try_from(around[direction(step)]).ok()?;
-    let within = std::array::from_fn(|a| (at[a] - size * step[a]) as usize);
-    let values = Centring::Face.values();
-    Some(view.coarse.row(row)[c * values + Centring::Face.index(c, within)])
-}
-
-/// Returns the index of value `n` of a plane of component `c`.
-fn place(c: usize, plane: usize, n: usize) -> usize {
+/// Returns the index of the value of component `c` in a plane of its faces, `fast` along the axis after the component's and `slow` along
+/// the third.
+fn place(c: usize, plane: usize, fast: usize, slow: usize) -> usize {
     let mut at = [0; 3];
     at[c % 3] = plane;
-    at[(c + 1) % 3] = n % PATCH;
-    at[(c + 2) % 3] = n / PATCH;
+    at[(c + 1) % 3] = fast;
+    at[(c + 2) % 3] = slow;
     Centring::Face.index(c, at)
 }
 
-fn read_plane<R: Real>(values: &[R], c: usize, plane: usize) -> FacePlane<R> {
-    std::array::from_fn(|n| values[place(c, plane, n)])
+/// Copies the faces on a side of a patch, plane 0 or 8, from the neighbour at this side.
+fn copy_plane<R: Real>(out: &mut [R], from: &[R], c: usize, plane: usize) {
+    for n in 0..PATCH * PATCH {
+        let (fast, slow) = (n % PATCH, n / PATCH);
+        out[place(c, plane, fast, slow)] = from[place(c, PATCH - plane, fast, slow)];
+    }
 }
 
-fn write_plane<R: Real>(values: &mut [R], c: usize, plane: usize, from: &FacePlane<R>) {
-    for (n, value) in from.iter().enumerate() {
-        values[place(c, plane, n)] = *value;
+/// Interpolates the fine values of component `c` on an even plane of `row` in the coarse plane.
+fn interpolate_plane<R: Real>(
+    view: &GhostView<R>,
+    row: u32,
+    out: &mut [R],
+    c: usize,
+    plane: usize,
+) {
+    let coarse = CoarseFaces::around_parent(view, row);
+    let [axis, b, e] = [c % 3, (c + 1) % 3, (c + 2) % 3];
+    let half = PATCH / 2;
+    for (fast, slow) in (0..half * half).map(|n| (n % half, n / half)) {
+        let mut at = CoarseFaces::corner(view, row);
+        at[axis] += (plane / 2) as i32;
+        at[b] += fast as i32;
+        at[e] += slow as i32;
+        for (n, value) in coarse.fine(c, at).into_iter().enumerate() {
+            out[place(c, plane, 2 * fast + (n & 1), 2 * slow + (n >> 1))] = value;
+        }
+    }
+}
+
+/// Fills the faces inside coarse cells, of a vector `[component][576]`.
+fn fill_inner<R: Real>(vector: &mut [R], ratios: &[[R; 3]; 3]) {
+    for c in 0..3 {
+        for n in 0..PATCH * PATCH * PATCH / 2 {
+            let mut fine = [0; 3];
+            fine[(c + 1) % 3] = n % PATCH;
+            fine[(c + 2) % 3] = n / PATCH % PATCH;
+            fine[c] = 2 * (n / (PATCH * PATCH)) + 1;
+            let cell = fine.map(|i| i / 2 * 2);
+            let index = |c: usize, at: [usize; 3]| {
+                c * VALUES + Centring::Face.index(c, std::array::from_fn(|a| cell[a] + at[a]))
+            };
+            let at = std::array::from_fn(|a| fine[a] - cell[a]);
+            let outer = |c, at| vector[index(c, at)];
+            vector[index(c, at)] = inner_face_from(c, at, ratios, outer);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mesh::prolong::SlopeLimiter;
     use crate::mesh::restrict::restrict_octet;
-    use crate::mesh::{COARSER, OUTSIDE, SELF};
+    use crate::mesh::{Boundaries, COARSER, FaceRule, OUTSIDE, Rows, SELF};
 
-    const VALUES: usize = Centring::Face.values();
     /// Rows 0..27 are a patch (13) and its neighbours, rows 27..35 its children.
     const ROWS: usize = 64;
+    /// Widths of a fine cell.
+    const WIDTHS: [f64; 3] = [1.0, 0.25, 3.0];
 
     /// A patch with its neighbours and children.
     struct Family {
@@ -212,14 +186,30 @@ mod tests {
             let index: Vec<[i32; 3]> = (0..ROWS as i32)
                 .map(|row| [0, 1, 2].map(|a| (row - 27).max(0) >> a & 1))
                 .collect();
-            let view = FaceView {
-                level: rows,
-                coarse: rows,
-                neighbours: &self.neighbours,
-                parent: &[SELF as i32; ROWS],
-                index: &index,
+            let boundaries = Boundaries {
+                faces: [const { [FaceRule::Outflow, FaceRule::Outflow] }; 3],
+                normal: [0; 3],
+            };
+            let view = NewFacesView {
+                view: GhostView {
+                    level: rows,
+                    coarse_old: rows,
+                    coarse_new: rows,
+                    weight: 1.0,
+                    neighbours: &self.neighbours,
+                    parent: &[SELF as i32; ROWS],
+                    index: &index,
+                    number: 1,
+                    domain_cells: [16; 3],
+                    edges: [[0.0; 3], WIDTHS.map(|w| 16.0 * w)],
+                    boundaries: &boundaries,
+                    time: 0.0,
+                    limiter: SlopeLimiter::Central,
+                    states: None,
+                    reach: 1,
+                    centring: Centring::Face,
+                },
                 fresh: &self.fresh,
-                limiter: SlopeLimiter::Central,
             };
             for row in (27..35).filter(|&row| self.fresh[row as usize] == 1) {
                 // SAFETY: one thread sets row after row.
@@ -257,36 +247,54 @@ mod tests {
 
     #[test]
     fn a_linear_field_is_interpolated_exactly_and_averages_give_the_coarse_faces_back() {
-        // faces of component 0 lie at x, cells at their centres
-        let linear = |x: f64, y: f64, z: f64| 2.0 * x - 0.5 * y + 0.25 * z + 7.0;
-        let coarse = |c: usize, at: [i32; 3]| match c {
-            0 => linear(
-                f64::from(at[0]),
-                f64::from(at[1]) + 0.5,
-                f64::from(at[2]) + 0.5,
-            ),
-            _ => scattered(c, at),
+        // faces of a component lie at whole numbers along its axis, at centres of cells along the others
+        let linear = |c: usize, at: [f64; 3]| {
+            2.0 * at[c] - 0.5 * at[(c + 1) % 3] + 0.25 * at[(c + 2) % 3] + 7.0
+        };
+        let coarse = |c: usize, at: [i32; 3]| {
+            let half = |a: usize| if a == c { 0.0 } else { 0.5 };
+            linear(c, [0, 1, 2].map(|a| f64::from(at[a]) + half(a)))
         };
         let mut family = Family::new(coarse, |_| true);
         let before = family.values.clone();
         family.refine(true);
-        for child in 0..8 {
+        for (child, c) in (0..8u8).flat_map(|child| [0, 1, 2].map(|c| (child, c))) {
             for n in 0..VALUES {
-                let at = [n % 9, n / 9 % 8, n / 72];
-                let half = [0, 1, 2].map(|a| 4.0 * f64::from(child >> a & 1u8));
-                let x = half[0] + at[0] as f64 / 2.0;
-                let [y, z] = [1, 2].map(|a| half[a] + (at[a] as f64 + 0.5) / 2.0);
-                assert_eq!(family.at(27 + child as usize, 0, at), linear(x, y, z));
+                let [x, y, _] = Centring::Face.lengths(c, [PATCH; 3]);
+                let at = [n % x, n / x % y, n / (x * y)];
+                let centre = |a: usize| if a == c { 0.0 } else { 0.5 };
+                let place = [0, 1, 2]
+                    .map(|a| 4.0 * f64::from(child >> a & 1) + (at[a] as f64 + centre(a)) / 2.0);
+                let found = family.at(27 + usize::from(child), c, at);
+                assert_eq!(found, linear(c, place), "{child} {c} {at:?}");
             }
         }
-        for n in 0..3 * VALUES {
-            let (now, was) = (
-                family.values[SELF * 3 * VALUES + n],
-                before[SELF * 3 * VALUES + n],
-            );
+        let own = SELF * 3 * VALUES..(SELF + 1) * 3 * VALUES;
+        assert_eq!(family.values[own.clone()], before[own]);
+    }
+
+    #[test]
+    fn fine_cells_have_an_eighth_of_the_flux_out_of_their_coarse_cell() {
+        let flux = |value: &dyn Fn(usize, [usize; 3]) -> f64, at: [usize; 3]| -> f64 {
+            let through = |c: usize| {
+                let mut above = at;
+                above[c] += 1;
+                let area = WIDTHS[(c + 1) % 3] * WIDTHS[(c + 2) % 3];
+                area * (value(c, above) - value(c, at))
+            };
+            through(0) + through(1) + through(2)
+        };
+        let mut family = Family::new(scattered, |_| true);
+        family.refine(false);
+        for (child, n) in (0..8).flat_map(|child| (0..512).map(move |n| (child, n))) {
+            let at = [n % 8, n / 8 % 8, n / 64];
+            let coarse = [0, 1, 2].map(|a| 4 * (child >> a & 1) + at[a] / 2);
+            let fine = flux(&|c, at| family.at(27 + child, c, at), at);
+            // a coarse face has four times the area
+            let all = 4.0 * flux(&|c, at| family.at(SELF, c, at), coarse);
             assert!(
-                (now - was).abs() < 1e-15 * was.abs().max(1.0),
-                "{n}: {now} {was}"
+                (fine - all / 8.0).abs() < 1e-14,
+                "{child} {at:?}: {fine} {all}"
             );
         }
     }
@@ -303,8 +311,6 @@ mod tests {
             assert_eq!(own.to_bits(), above.to_bits());
             assert_eq!(family.at(27, 2, [j, k, 8]), family.at(31, 2, [j, k, 0]));
             assert_eq!(family.at(27, 0, [8, j, k]), 0.125);
-            let beside = family.at(27, 0, [7, j, k]);
-            assert_eq!(beside, mean2(family.at(27, 0, [6, j, k]), 0.125));
         }
     }
 }

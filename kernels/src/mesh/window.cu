@@ -2,6 +2,5 @@
 KERNEL(cells_window, cells::F::Parameters) {
   using namespace cells;
   const REAL* block = around(p.input, p.input.rows[0]);
-  constexpr int N = PATCH + 2 * F::REACH;
-  EACH(n, mesh::COMPONENTS * N * N * N) p.input.out[n] = block[n];
+  EACH(n, mesh::COMPONENTS * mesh::BLOCK<F::REACH>) p.input.out[n] = block[n];
 }

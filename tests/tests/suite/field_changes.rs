@@ -348,7 +348,7 @@ fn fields_of_a_plugin_are_added_and_dropped() {
     let whole = begun(&scratch, "whole", &[]);
     resumed(&whole, 1, &[]).unwrap_or_else(|e| panic!("{e}"));
     let with = |sim: Simulation| sim.add(Extras);
-    let added = "run.added={ ink = \"initial\", water = 2, wind_x = \"x\", wind_y = \"initial\", wind_z = \"y*z\" }";
+    let added = "run.added={ ink = \"initial\", water = 2, wind_x = \"x\", wind_y = \"initial\", wind_z = \"x*z\" }";
     let settings = [HALF, "time.max_steps=2", added];
     let mut digest = None;
     for size in [1, 3] {
