@@ -1,5 +1,6 @@
 //! Tests that a hierarchy built by several ranks equals that of one rank, patch by patch.
 
+mod circulations;
 mod faces;
 mod level_patches;
 mod root_grid;

@@ -87,6 +87,9 @@ pub enum Restrict {
 pub enum Correct {
     /// Replaces coarse fluxes by fine fluxes (refluxing). The field gets flux registers, which its step must fill.
     Fluxes,
+    /// Replaces coarse circulations along edges by fine ones, for fields on faces whose steps subtract a curl. The field
+    /// gets circulation registers, which its step must fill. On the host and on one rank only.
+    Circulations,
     /// No correction.
     None,
 }
@@ -138,7 +141,7 @@ pub struct FieldSpec {
     pub prolong: Prolong,
     /// Restriction to covered cells.
     pub restrict: Restrict,
-    /// Correction at coarse-fine faces.
+    /// Correction at coarse-fine borders.
     pub correct: Correct,
     /// Functions of states for averages, corrections and interpolations; `None` if all states are physical and
     /// interpolated component by component.
@@ -336,6 +339,12 @@ impl FieldSpec {
         ))
     }
 
+    /// Returns `true` if circulations of the field can be corrected.
+    fn may_circulate(&self) -> bool {
+        let averaged = self.restrict == Restrict::Mean;
+        self.centring == Centring::Face && averaged && self.stages == 1
+    }
+
     /// Returns `true` if the declaration names a rule for a face of the domain.
     fn has_boundary_rule(&self) -> bool {
         let own = self.boundary_conditions.iter().flatten().flatten();
@@ -346,7 +355,11 @@ impl FieldSpec {
     /// Checks that the operators support values on faces or edges.
     fn check_centring(&self) -> Result<(), &'static str> {
         let interpolated = !matches!(self.prolong, Prolong::Own(_) | Prolong::None);
-        if self.centring == Centring::Cell {
+        if self.correct == Correct::Circulations && !self.may_circulate() {
+            Err(
+                "circulations are corrected only for values on faces that are averaged and advance in one stage",
+            )
+        } else if self.centring == Centring::Cell {
             Ok(())
         } else if !self.components.len().is_multiple_of(3) {
             Err("values on faces or edges must be vectors of three components")

@@ -2,6 +2,7 @@
 
 pub mod boundary;
 mod cell_args;
+mod circulations;
 mod columns;
 pub mod criteria;
 pub mod device;
@@ -28,6 +29,7 @@ pub mod update;
 
 pub use boundary::BoundaryFn;
 pub use cell_args::{CellMap, CellMark, CellValue, require_cell_values};
+pub use circulations::CirculationRegisters;
 pub use columns::{ColumnSums, sum_columns};
 pub use criteria::DerivedInputs;
 pub use failure::{CellCallResult, CellCase, FaultBox, ReportedFault};

@@ -10,6 +10,7 @@ use bevy_ecs::prelude::*;
 use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::{LevelClock, NewRows, Topology, parallel};
 use nestar_kernels::CELLS;
+use nestar_kernels::mesh::circulations::{SURFACE, correct_faces};
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, cell_behind, correction};
 use nestar_kernels::mesh::gather::prolong_patch;
 use nestar_kernels::mesh::parameters::RepairedCells;
@@ -38,11 +39,15 @@ pub(super) fn on_regrid<F: Field>(
     if pool.time(level) != time || rows.len() == topology.rows(level).len() {
         pool.set_time(level, time);
     }
-    let corrected = pool.spec.correct == Correct::Fluxes;
+    let correct = pool.spec.correct;
     with_storage!(&mut pool.storage,
-    typed => if corrected && !typed.is_partial() {
-        for pair in level.saturating_sub(1)..=level {
-            typed.registers.rebuild(topology, pair);
+    typed => for pair in level.saturating_sub(1)..=level {
+        match correct {
+            Correct::Fluxes if !typed.is_partial() => typed.registers.rebuild(topology, pair),
+            Correct::Circulations if !typed.is_partial() => {
+                typed.circulations.rebuild(topology, pair);
+            }
+            _ => (),
         }
     },
     device => device.on_regrid(around.on_device(), topology, level)?);
@@ -139,8 +144,8 @@ fn restrict_level<F: Field, R: Element>(
 #[derive(Resource, Default)]
 pub struct RepairedOnHost(pub RepairedCells);
 
-/// Replaces coarse fluxes by the sum of fine fluxes at coarse-fine faces (refluxing). Returns the number of cells
-/// repaired on the host. Collective.
+/// Replaces coarse fluxes by the sum of fine fluxes at coarse-fine faces (refluxing), or coarse circulations by fine ones
+/// along the edges of coarse-fine borders. Returns the number of cells repaired on the host. Collective.
 ///
 /// # Errors
 /// The device fails.
@@ -149,7 +154,13 @@ pub fn correct<F: Field>(pool: &mut Pool<F>, around: &LevelView) -> Result<u64, 
     // collective, also without coarse-fine faces
     pool.invalidate_present_halo(clock.level);
     with_storage!(&pool.storage,
-    <R> => Ok(correct_level::<F, R>(pool, around.topology, clock)),
+    <R> => Ok(match pool.spec.correct {
+        Correct::Circulations => {
+            correct_circulations::<F, R>(pool, around.topology, clock);
+            0
+        }
+        _ => correct_level::<F, R>(pool, around.topology, clock),
+    }),
     device => {
         if device.correct(around.on_device(), clock, pool.current(clock.level))? {
             pool.mark_changed(clock.level);
@@ -183,6 +194,29 @@ fn correct_level<F: Field, R: Element>(
     });
     pool.touch_corrected(clock.level);
     repaired
+}
+
+/// Changes the faces of leaf patches beside refined ones by the fine minus coarse circulations along their edges.
+fn correct_circulations<F: Field, R: Element>(
+    pool: &mut Pool<F>,
+    topology: &Topology,
+    clock: &LevelClock,
+) {
+    let typed = pool.typed::<R>();
+    let (level, dt) = (clock.level, R::lit(clock.dt));
+    let present = pool.present::<R>(level);
+    let inverse_width = clock.cell_width.map(|w| R::lit(1.0 / w));
+    let values = pool.components() * SURFACE;
+    parallel::for_each(typed.circulations.corrected(level), |&row| {
+        let mut scratch = typed.correct_scratch.get();
+        let surface = &mut scratch[..values];
+        typed
+            .circulations
+            .mismatch(topology, level, row, dt, surface);
+        // SAFETY: each row is written by one task.
+        correct_faces(unsafe { present.row_mut(row) }, surface, &inverse_width);
+    });
+    pool.touch_corrected(level);
 }
 
 /// Adds the corrections of one face to `change`, `[axis][component][512]`.

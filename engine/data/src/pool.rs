@@ -128,11 +128,11 @@ impl<F: Field> Pool<F> {
             device => device.bytes())
     }
 
-    /// Returns the bytes of the flux registers.
+    /// Returns the bytes of the flux and circulation registers.
     #[must_use]
     pub fn register_bytes(&self) -> usize {
         with_storage!(&self.storage,
-            typed => typed.registers.bytes(),
+            typed => typed.registers.bytes() + typed.circulations.bytes(),
             device => device.register_bytes())
     }
 
@@ -273,7 +273,7 @@ impl<F: Field> Pool<F> {
 
     /// Accepts a step of `level` of length `dt` to time `time`. With two time levels, the next bank becomes the present
     /// state.
-    /// Marks `rows` as changed and counts their fluxes in the registers. On a device, kernels have marked the rows.
+    /// Marks `rows` as changed and counts their fluxes or circulations in the registers. On a device, kernels have marked the rows.
     ///
     /// # Errors
     /// The device fails.
@@ -284,10 +284,14 @@ impl<F: Field> Pool<F> {
         dt: f64,
         rows: &[u32],
     ) -> Result<(), DeviceError> {
-        if self.spec.correct == Correct::Fluxes {
-            with_storage!(&mut self.storage,
+        match self.spec.correct {
+            Correct::Fluxes => with_storage!(&mut self.storage,
                 typed => typed.registers.commit(level, dt),
-                device => device.commit(level, dt)?);
+                device => device.commit(level, dt)?),
+            Correct::Circulations => with_storage!(&mut self.storage,
+                typed => typed.circulations.commit(level, dt),
+                _ => ()),
+            Correct::None => (),
         }
         self.end_stages(level);
         self.swap_banks(level, time);
@@ -448,13 +452,16 @@ impl<F: Field> Pool<F> {
         clock.valid_layers[clock.current] = 0;
     }
 
-    /// Marks the rows of `level` that the flux correction changes.
+    /// Marks the rows of `level` that the correction at coarse-fine borders changes.
     pub(super) fn touch_corrected(&mut self, level: usize) {
         self.mark_changed(level);
         let epochs = &mut self.epochs;
         with_storage!(&self.storage,
-            typed => for (row, _) in typed.registers.corrected(level) {
-                epochs[*row as usize] = epochs[*row as usize].wrapping_add(1);
+            typed => {
+                let by_fluxes = typed.registers.corrected(level).iter().map(|(row, _)| row);
+                for row in by_fluxes.chain(typed.circulations.corrected(level)) {
+                    epochs[*row as usize] = epochs[*row as usize].wrapping_add(1);
+                }
             },
             _ => ());
     }

@@ -1,6 +1,7 @@
 //! Storage of the values of a pool: in slabs on the host in one of two precisions, or on a device.
 
 use super::Precision;
+use super::circulations::CirculationRegisters;
 use super::device::DevicePool;
 use super::field_spec::{BoundaryCondition, Element, FieldSpec, boundaries};
 use super::registers::FluxRegisters;
@@ -20,6 +21,8 @@ pub struct TypedPool<R> {
     pub(super) boundaries: Boundaries<R>,
     /// Flux registers at coarse-fine faces.
     pub registers: FluxRegisters<R>,
+    /// Circulation registers along coarse-fine edges.
+    pub circulations: CirculationRegisters<R>,
     /// Scratch memory of gathers.
     pub(super) gather_scratch: PerThread<GatherScratch<R>>,
     /// Results of updates that read neighbouring cells, by row; allocated at the first use.
@@ -42,6 +45,7 @@ impl<R: Element> TypedPool<R> {
                 .collect(),
             boundaries: boundaries(spec, beyond),
             registers: FluxRegisters::new(components, levels, spec.stages),
+            circulations: CirculationRegisters::new(components, levels),
             gather_scratch: PerThread::new(|| GatherScratch::new(components)),
             results: RowSlabs::new(spec.row_values()),
             cell_scratch: PerThread::new(Default::default),

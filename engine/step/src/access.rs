@@ -15,8 +15,8 @@ use nestar_engine_data::device::{DevicePool, DeviceView};
 use nestar_engine_data::level::LevelView;
 use nestar_engine_data::store::{LevelBank, Store};
 use nestar_engine_data::{
-    Element, Field, FieldSpec, FluxRegisters, LevelRows, Pool, PoolResource, Precision, operators,
-    store,
+    CirculationRegisters, Element, Field, FieldSpec, FluxRegisters, LevelRows, Pool, PoolResource,
+    Precision, operators, store,
 };
 use nestar_engine_device::DeviceError;
 use nestar_kernels::mesh::{GhostView, Rows};
@@ -522,6 +522,12 @@ impl<'a, F: Field> FieldView<'a, F> {
     #[must_use]
     pub fn registers<R: Element>(&self) -> &'a FluxRegisters<R> {
         &self.pool.typed::<R>().registers
+    }
+
+    /// Returns the circulation registers on the host.
+    #[must_use]
+    pub fn circulations<R: Element>(&self) -> &'a CirculationRegisters<R> {
+        &self.pool.typed::<R>().circulations
     }
 
     /// Returns what gathers of ghost cells read on the device; see [`FieldView::ghosts`].

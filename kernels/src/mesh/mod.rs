@@ -7,6 +7,7 @@
 
 pub mod block;
 pub mod boundary;
+pub mod circulations;
 pub mod coarse_faces;
 pub mod columns;
 pub mod device;
@@ -72,6 +73,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
         subcycle::SHARED_SUM_BYTES::ITEM,
         means::mean2::ITEM,
         shared_values::owner_priority::ITEM,
+        circulations::circulated::ITEM,
         fine_faces::width_ratio::ITEM,
         fine_faces::inner_face::ITEM,
         fluxes::mean4::ITEM,

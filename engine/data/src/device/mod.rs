@@ -112,6 +112,12 @@ impl DevicePool {
         boundaries: Boundaries<R>,
         levels: usize,
     ) -> Result<Self, DeviceError> {
+        if spec.correct == Correct::Circulations {
+            return Err(DeviceError::Setup(
+                "circulations along edges are corrected on the host only; set run.device = \"cpu\""
+                    .into(),
+            ));
+        }
         let text = field_text(spec, &boundaries)?;
         let source = text.program(
             &[],

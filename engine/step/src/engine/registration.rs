@@ -46,7 +46,7 @@ impl Engine {
         if !fills || spec.restrict == Restrict::Mean {
             return wrong("a store of a plugin must fill and average its rows itself");
         }
-        if spec.in_totals || spec.correct == Correct::Fluxes {
+        if spec.in_totals || spec.correct != Correct::None {
             return wrong("a store of a plugin has no totals and no fluxes");
         }
         if store.precision() != self.precision() {

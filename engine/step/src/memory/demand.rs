@@ -8,6 +8,7 @@ use nestar_engine_data::{
     Correct, ENTITY_BYTES, FieldSpec, ParticleKinds, ParticleSetRef, Precision, StoreRef, Stores,
 };
 use nestar_engine_mesh::Topology;
+use nestar_kernels::mesh::circulations::{FINE_SURFACE, SURFACE};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ const SLAB: u64 = 128;
 /// Values per component in the registers of a coarse-fine face. These are the coarse flux, and for each of
 /// four fine faces the first flux, its change and the current step.
 const FACE_VALUES: u64 = (FACE + 4 * 3 * QUARTER) as u64;
+/// Values per component in the circulation registers of an octet and of the 18 coarse patches beside it.
+const EDGE_VALUES: u64 = (8 * 3 * FINE_SURFACE + 18 * SURFACE) as u64;
 /// Largest number of coarse-fine faces of an octet, and of those that adding or removing it creates.
 const FACES: u64 = 6;
 
@@ -148,11 +151,15 @@ impl<'a> RegridDemand<'a> {
     /// Predicts the bytes of registers: a new or removed octet creates at most six coarse-fine faces.
     fn register_bytes(&self, refined: u64, rows: usize) -> u64 {
         // buffers have a reserve of an eighth
-        let value = sum_of_fields(self.world, |spec, precision| match spec.correct {
-            Correct::Fluxes => spec.components.len() * precision.bytes(),
-            Correct::None => 0,
+        let octet = sum_of_fields(self.world, |spec, precision| {
+            let values = match spec.correct {
+                Correct::Fluxes => FACES * FACE_VALUES,
+                Correct::Circulations => EDGE_VALUES,
+                Correct::None => 0,
+            };
+            values as usize * spec.components.len() * precision.bytes()
         });
-        let octet = FACES * FACE_VALUES * value * 9 / 8;
+        let octet = octet * 9 / 8;
         let all = rows as u64 / 8 * octet + rows as u64 * SLOTS;
         all.min(self.registers + (refined + self.coarsened) * octet)
     }
