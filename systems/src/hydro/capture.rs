@@ -24,14 +24,14 @@ pub(super) struct LevelInput<'a> {
 
 /// A stage of a step of a level.
 #[derive(Clone, Copy)]
-pub(super) struct Attempt<'a> {
+pub(super) struct StageContext<'a> {
     pub clock: &'a LevelClock,
     pub cleaning: Cleaning,
     /// Number of the stage.
     pub stage: usize,
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> StageContext<'a> {
     /// Returns a stage of the step of a level.
     pub fn of(input: &LevelInput<'a>, stage: usize) -> Self {
         let LevelInput {
@@ -133,14 +133,14 @@ impl UnphysicalCell {
     fn text(
         &self,
         gas: &FieldView<Gas>,
-        attempt: Attempt,
+        attempt: StageContext,
         log: &FallbackLog,
         model: &GasModel,
     ) -> Result<Option<String>, DeviceError> {
         let Some((row, cell)) = self.place else {
             return Ok(None);
         };
-        let Attempt {
+        let StageContext {
             clock,
             cleaning,
             stage,
@@ -226,7 +226,7 @@ pub(super) fn mask_with_layer(
 /// records the rounds.
 pub(super) fn apply_fallback(
     gas: &FieldView<Gas>,
-    attempt: Attempt,
+    attempt: StageContext,
     capture: Option<&GasModel>,
     others: &Comm,
     mut correct: impl FnMut(&mut FallbackLog) -> StepResult<u64>,

@@ -68,10 +68,18 @@ fn passes<R: GasReal>(
     put(&block, components, &mut scratch);
     let values: Vec<R> = details.before.iter().map(|&value| R::lit(value)).collect();
     let before = state_before(config, components, details, &values)?;
+    let [speed, damping] = details.cleaning;
+    let step = PatchStep {
+        rates: capture.width.map(|w| R::lit(dt / w)),
+        inverse_dx: capture.width.map(|w| R::lit(1.0 / w)),
+        first_order: None,
+        cleaning: Cleaning { speed, damping },
+        before,
+    };
     let rounds = details.rounds.iter().map(|cells| Some(&cells[..]));
     let passes = std::iter::once(None).chain(rounds);
     Ok(passes
-        .map(|cells| pass(&solver, &mut scratch, (capture, dt, details), before, cells))
+        .map(|cells| pass(&solver, &mut scratch, &step, capture.cell, cells))
         .collect())
 }
 
@@ -102,28 +110,23 @@ fn state_before<'a, R: GasReal>(
     }
 }
 
-/// Updates the patch in `scratch` over `dt`, with first-order fluxes in these cells.
+/// Updates the patch in `scratch` by `step`, with first-order fluxes in these cells. Returns the state of `cell`.
 fn pass<R: GasReal>(
     solver: &PatchSolver<R>,
     scratch: &mut PatchScratch<R>,
-    (capture, dt, details): (&Capture, f64, &GasDetails),
-    before: Option<(&[R], R)>,
+    step: &PatchStep<R>,
+    [i, j, k]: [usize; 3],
     first_order: Option<&[[i32; 3]]>,
 ) -> ReplayPass {
     let mut out = vec![R::lit(0.0); solver.components() * CELLS];
     let faces = &mut FaceFluxes::default();
     let mask = first_order.map(mask);
-    let [speed, damping] = details.cleaning;
     let step = PatchStep {
-        rates: capture.width.map(|w| R::lit(dt / w)),
-        inverse_dx: capture.width.map(|w| R::lit(1.0 / w)),
         first_order: mask.as_ref(),
-        cleaning: Cleaning { speed, damping },
-        before,
+        ..*step
     };
     let outcome = solver.update(scratch, &step, &mut out, faces);
     let unphysical = outcome.unphysical.iter().map(|word| word.count_ones());
-    let [i, j, k] = capture.cell;
     let own = out.iter().skip(i + 8 * (j + 8 * k)).step_by(CELLS);
     ReplayPass {
         first_order: first_order.map_or(0, <[_]>::len),

@@ -1,6 +1,6 @@
 //! Systems of the gas: the Courant limit and the update of a level.
 
-use super::capture::{self, Attempt, LevelInput, StepFailure, StepResult};
+use super::capture::{self, StageContext, LevelInput, StepFailure, StepResult};
 use super::fallback;
 use super::solver::{GasReal, GasSolver, HydroSolver, LevelRates, LevelStep};
 use super::stages::LevelStage;
@@ -278,7 +278,7 @@ fn advance_stage<R: GasReal>(
     if !ranks.any(unphysical)? {
         return Ok(0);
     }
-    let attempt = Attempt::of(input, stage.share.stage);
+    let attempt = StageContext::of(input, stage.share.stage);
     capture::apply_fallback(&step.gas, attempt, capture, ranks, |log| {
         if log.repeat {
             step.advance_all(solver, rows);

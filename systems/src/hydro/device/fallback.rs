@@ -1,7 +1,7 @@
 //! First-order fallback on a device; the same rounds as in `hydro/fallback.rs`.
 
 use super::super::capture::{
-    Attempt, FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell,
+    StageContext, FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell,
 };
 use super::super::fallback::{ROUNDS, describe};
 use super::{GasDevice, StepKernel, StepKernelParameters, fits};
@@ -22,7 +22,7 @@ impl GasDevice {
     pub(super) fn first_order_fallback(
         &mut self,
         parameters: StepKernelParameters,
-        Attempt { clock, stage, .. }: Attempt,
+        StageContext { clock, stage, .. }: StageContext,
         topology: &Topology,
         gas: &FieldView<Gas>,
         others: &Comm,

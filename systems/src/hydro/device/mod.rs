@@ -3,7 +3,7 @@
 mod fallback;
 
 use super::HydroConfig;
-use super::capture::{self, Attempt, LevelInput, StepResult};
+use super::capture::{self, StageContext, LevelInput, StepResult};
 use super::stages::LevelStage;
 use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
@@ -274,7 +274,7 @@ impl GasDevice {
                 rate: Some(self.rate_of(status)),
             });
         }
-        let attempt = Attempt::of(input, stage.share.stage);
+        let attempt = StageContext::of(input, stage.share.stage);
         let corrected = capture::apply_fallback(&view, attempt, capture, ranks, |log| {
             if log.repeat {
                 self.step_rows(&parameters, &view)?;

@@ -140,13 +140,23 @@ pub fn draw(views: &Path, wanted: &Wanted, sizes: &Sizes) -> Result<Vec<u8>, Fai
     }
 }
 
+/// Returns the names of the files of a directory, sorted; none if it cannot be read.
+pub fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory);
+    let entries = entries.into_iter().flatten().filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
 /// Opens a series and finds its array.
 ///
 /// # Errors
 /// There is no such series or array; it is damaged.
 fn find(views: &Path, wanted: &Wanted) -> Result<(SeriesReader, SeriesArray), Failure> {
     // only names that are there become paths
-    let names = super::views::names(views);
+    let names = names(views);
     let known = names.iter().find(|name| *name == wanted.name);
     let place = known.filter(|name| name.ends_with(ENDING));
     let place = place.ok_or_else(|| Failure::new(404, "the run has no such series"))?;

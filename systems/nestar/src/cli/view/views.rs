@@ -1,19 +1,9 @@
 //! Views of a run: pictures that it has drawn itself, `views/NAME/NNNNNN.png`, and series, `views/NAME.zarr`.
 
 use super::pictures::Failure;
-use super::series;
+use super::series::{self, names};
 use serde_json::{Value, json};
 use std::path::Path;
-
-/// Returns the names of the files of a directory, sorted; none if it cannot be read.
-pub fn names(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory);
-    let entries = entries.into_iter().flatten().filter_map(Result::ok);
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names.collect();
-    names.sort();
-    names
-}
 
 /// Returns the number of a picture by the name of its file.
 fn number(name: &str) -> Option<u32> {
