@@ -1,6 +1,6 @@
 //! Systems of the gas: the Courant limit and the update of a level.
 
-use super::capture::{self, StageContext, LevelInput, StepFailure, StepResult};
+use super::capture::{self, LevelInput, StageContext, StepFailure, StepResult};
 use super::fallback;
 use super::solver::{GasReal, GasSolver, HydroSolver, LevelRates, LevelStep};
 use super::stages::LevelStage;

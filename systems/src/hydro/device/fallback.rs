@@ -1,7 +1,7 @@
 //! First-order fallback on a device; the same rounds as in `hydro/fallback.rs`.
 
 use super::super::capture::{
-    StageContext, FallbackLog, FoundCell, StepFailure, StepResult, UnphysicalCell,
+    FallbackLog, FoundCell, StageContext, StepFailure, StepResult, UnphysicalCell,
 };
 use super::super::fallback::{ROUNDS, describe};
 use super::{GasDevice, StepKernel, StepKernelParameters, fits};

@@ -3,7 +3,7 @@
 mod fallback;
 
 use super::HydroConfig;
-use super::capture::{self, StageContext, LevelInput, StepResult};
+use super::capture::{self, LevelInput, StageContext, StepResult};
 use super::stages::LevelStage;
 use crate::fields::{Gas, GasModel, MassFlux};
 use nestar_device::{Address, Number};
