@@ -8,6 +8,7 @@ use nestar_device::{Face, FaceStencil, Place, Real, Stencil, device};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::dual::primitive;
 use nestar_kernels::hydro::eos::{internal_energy, signal_rate};
+use nestar_kernels::hydro::magnetic::checked_signal_rate;
 
 /// Gas with its internal energy, of the dual-energy formalism.
 #[device]
@@ -17,6 +18,16 @@ pub struct DualGas<R: Real> {
     pub gas: Conserved<R>,
     /// Internal energy density.
     pub internal: R,
+}
+
+/// Gas with its magnetic field.
+#[device]
+#[derive(Clone, Copy)]
+pub struct MagneticGas<R: Real> {
+    /// The gas.
+    pub gas: Conserved<R>,
+    /// Magnetic field along x, y, z.
+    pub field: [R; 3],
 }
 
 /// Returns the components of a vector along the axis `n` and the two axes that follow it in the order x, y, z, x, y.
@@ -240,6 +251,27 @@ fn crossing_rate<R: Real>(u: Conserved<R>, internal: R, width: [R; 3], gamma: R)
     signal_rate(&w, &inverse, gamma)
 }
 
+/// Returns the same for gas with a magnetic field, with fast waves in place of sound; 0 if the pressure is not positive.
+#[device]
+fn magnetic_crossing_rate<R: Real>(u: MagneticGas<R>, width: [R; 3], gamma: R) -> R {
+    let (gas, b) = (u.gas, u.field);
+    let m = gas.momentum;
+    let none = 0.0 * gas.density;
+    let state = [
+        gas.density,
+        m[0],
+        m[1],
+        m[2],
+        gas.energy,
+        b[0],
+        b[1],
+        b[2],
+        none,
+    ];
+    let inverse = [1.0 / width[0], 1.0 / width[1], 1.0 / width[2]];
+    checked_signal_rate(&state, &inverse, gamma).max(none)
+}
+
 /// Returns the density at a face, the harmonic mean of both sides, over the density of one side.
 #[device]
 fn face_density<R: Real>(density: R, beyond: R) -> R {
@@ -282,6 +314,19 @@ pub fn dual_viscous_limit<R: Real>(
 ) -> R {
     let w = at.width;
     courant / (crossing_rate(u.gas, u.internal, w, gamma) + viscous_rate(kinematic, w))
+}
+
+/// As [`viscous_limit`], for gas with a magnetic field.
+#[device]
+pub fn magnetic_viscous_limit<R: Real>(
+    u: MagneticGas<R>,
+    at: &Place<R>,
+    kinematic: R,
+    gamma: R,
+    courant: R,
+) -> R {
+    let w = at.width;
+    courant / (magnetic_crossing_rate(u, w, gamma) + viscous_rate(kinematic, w))
 }
 
 /// Returns the rate at which a cell loses heat through a face of unit width to a cell beyond it. Both are given by density and internal
@@ -369,4 +414,24 @@ pub fn dual_conductive_limit<R: Real>(
     ];
     let heat = conductive_rate(dual_thermal(both), &near, w, &p.kappa);
     p.courant / (crossing_rate(both.gas, both.internal, w, p.kappa.gamma) + heat)
+}
+
+/// As [`conductive_limit`], for gas with a magnetic field.
+#[device]
+pub fn magnetic_conductive_limit<R: Real>(
+    u: &Stencil<R, MagneticGas<R>>,
+    at: &Place<R>,
+    p: &HeatLimit<R>,
+) -> R {
+    let (here, w) = (u.at(0, 0, 0), at.width);
+    let near = [
+        thermal(u.at(-1, 0, 0).gas),
+        thermal(u.at(1, 0, 0).gas),
+        thermal(u.at(0, -1, 0).gas),
+        thermal(u.at(0, 1, 0).gas),
+        thermal(u.at(0, 0, -1).gas),
+        thermal(u.at(0, 0, 1).gas),
+    ];
+    let heat = conductive_rate(thermal(here.gas), &near, w, &p.kappa);
+    p.courant / (magnetic_crossing_rate(here, w, p.kappa.gamma) + heat)
 }

@@ -11,7 +11,8 @@ use crate::fields::{Gas, GasModel};
 use crate::register::Register;
 use faces::{
     Conductivity, HeatLimit, Transport, conductive_limit, dual_conductive_limit, dual_heat_flux,
-    dual_viscous_limit, heat_flux, viscous_and_heat_flux, viscous_flux, viscous_limit,
+    dual_viscous_limit, heat_flux, magnetic_conductive_limit, magnetic_viscous_limit,
+    viscous_and_heat_flux, viscous_flux, viscous_limit,
 };
 use nestar_engine::{Engine, Error, Plugin};
 
@@ -34,6 +35,7 @@ impl Plugin for Diffusion {
         let [viscous, conductive] = ["viscosity", "conduction"].map(|table| sim.deck.has(table));
         let model = sim.world.resource::<GasModel>();
         let (frozen, gamma, dual) = (model.frozen, model.gamma, model.dual.is_some());
+        let magnetic = model.magnetic.is_some();
         let (mut kinematic, mut conductivity) = (None, None);
         if viscous {
             let given: ViscosityConfig = sim.deck.table("viscosity")?;
@@ -49,6 +51,7 @@ impl Plugin for Diffusion {
         if let Some(kinematic) = kinematic {
             let given = [kinematic, gamma, courant];
             match dual {
+                false if magnetic => sim.limit::<Gas, magnetic_viscous_limit>("viscosity", given),
                 false => sim.limit::<Gas, viscous_limit>("viscosity", given),
                 true => sim.limit::<Gas, dual_viscous_limit>("viscosity", given),
             }
@@ -56,6 +59,9 @@ impl Plugin for Diffusion {
         if let Some(kappa) = conductivity {
             let given = HeatLimit { kappa, courant };
             match dual {
+                false if magnetic => {
+                    sim.limit::<Gas, magnetic_conductive_limit>("conduction", given);
+                }
                 false => sim.limit::<Gas, conductive_limit>("conduction", given),
                 true => sim.limit::<Gas, dual_conductive_limit>("conduction", given),
             }

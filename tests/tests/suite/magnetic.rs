@@ -423,8 +423,8 @@ fn two_ranks_do_not_matter() {
     }
 }
 
-/// Faces of every kind, gravity, sources, cooling and a criterion by the field.
-const EVERYTHING: [&str; 11] = [
+/// Faces of every kind, sources, viscosity, conduction, floors and a criterion by the field.
+const EVERYTHING: [&str; 14] = [
     "time.max_steps=3",
     "initial.velocity_x=0.4",
     "inflow.x_lower.density=1",
@@ -434,6 +434,9 @@ const EVERYTHING: [&str; 11] = [
     "domain.boundary={ x = [\"inflow\", \"diode\"], y = [\"reflecting\", \"outflow\"], z = \"outflow\" }",
     "mesh.refine=[{ criterion = \"gradient\", field = \"magnetic_energy\", threshold = 0.3 }]",
     "mesh.max_level=1",
+    "viscosity={ kinematic = 0.01 }",
+    "conduction={ diffusivity = 0.01 }",
+    "floors={ density = 0.9 }",
     "sources={ acceleration_y = \"0.3*alfven_speed\", heating = \"0.1\" }",
     "output.derived=[\"pressure\", \"magnetic_field\", \"magnetic_energy\", \"plasma_beta\", \"alfven_speed\"]",
 ];
@@ -487,6 +490,35 @@ fn a_uniform_field_does_not_change_sources() {
     let (without, with) = (energies(&no_field, &uniform), energies(BALL, &with_field));
     assert!(without[0] > 1.5 * (1.0 + 5e-4), "{}", without[0]);
     assert!(without == with, "{} and {}", without[0], with[0]);
+}
+
+/// Fast waves and diffusion share the time step of the explicit schemes.
+#[test]
+fn steps_of_viscosity_and_conduction_know_the_field() {
+    let settings = [
+        "initial.magnetic_z=5",
+        "mesh.max_level=0",
+        "hydro.shock_cure=none",
+    ];
+    let dt = |more: &str| {
+        let mut stepper = Stepper::new(BALL, &[&settings[..], &[more]].concat());
+        stepper.try_step().unwrap_or_else(|e| panic!("{e}"));
+        stepper.time()
+    };
+    let alone = dt("time.courant=0.8");
+    for process in [
+        "viscosity={ kinematic = 0.05 }",
+        "conduction={ diffusivity = 0.05 }",
+    ] {
+        // rates add up: those of the waves are as large as alone
+        let both = dt(process);
+        let weak = dt(&process.replace("0.05", "1e-9"));
+        assert!(
+            (weak - alone).abs() < 1e-6 * alone,
+            "{process}: {alone} and {weak}"
+        );
+        assert!(both < 0.8 * alone, "{process}: {alone} and {both}");
+    }
 }
 
 /// Errors of the divergence move away and are damped.
