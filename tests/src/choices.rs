@@ -54,6 +54,7 @@ fn with_each_function(base: FluidMethod) -> impl Iterator<Item = FluidMethod> {
     std::iter::once(base)
         .chain(limiters.map(move |limiter| FluidMethod { limiter, ..base }))
         .chain(solvers.map(move |riemann| FluidMethod { riemann, ..base }))
+        .filter(|method| method.riemann_item().is_some())
 }
 
 /// Returns the settings of a deck that make a choice.

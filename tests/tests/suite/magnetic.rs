@@ -527,6 +527,7 @@ fn a_divergence_is_cleaned() {
     let settings = [
         "initial.density=1",
         "initial.pressure=1",
+        "time.end=10",
         "initial.magnetic_x=1 + 0.1*exp(-(r/0.1)^2)",
         "initial.magnetic_y=0",
         "initial.magnetic_z=0",

@@ -9,9 +9,8 @@ use nestar_engine_data::{
     Store,
 };
 use nestar_engine_device::{Device, DeviceKind};
-use nestar_engine_mesh::topology::offset;
 use nestar_engine_mesh::{Changes, Clock, Domain, Levels, NewRows, Topology};
-use nestar_kernels::mesh::{COARSER, Centring, OUTSIDE};
+use nestar_kernels::mesh::{Centring, OUTSIDE};
 use std::collections::BTreeMap;
 
 /// A vector on faces.
@@ -35,8 +34,6 @@ pub(super) struct Mesh {
     pub levels: Levels,
     pub pool: Pool<Flow>,
     tables: Option<DeviceTopology>,
-    /// `true` if new patches take no values of patches that were there before: a control.
-    ignores_fine_neighbours: bool,
 }
 
 /// The kinds of the domain's faces: walls along y and open ends along z where it is not periodic.
@@ -90,7 +87,6 @@ impl Mesh {
             levels: Levels::new(LEVELS, 0.0),
             pool,
             tables,
-            ignores_fine_neighbours: false,
         };
         let rows = mesh.topology.rows(0).to_vec();
         mesh.adapt(0, rows);
@@ -112,7 +108,7 @@ impl Mesh {
         if let Some(tables) = &mut self.tables {
             tables.update(&self.topology, level, &rows).unwrap();
         }
-        let mut marks = vec![u8::from(self.ignores_fine_neighbours); self.topology.capacity()];
+        let mut marks = vec![0; self.topology.capacity()];
         rows.iter().for_each(|&row| marks[row as usize] = 1);
         self.with_pool(|pool, around| pool.on_regrid(around, level, &rows).unwrap());
         NewRows { level, rows, marks }
@@ -320,7 +316,7 @@ fn refinement_and_removal_leave_no_divergence_and_equal_copies() {
     fn check<R: Element>() {
         let mut mesh = Mesh::new::<R>(None);
         let (mut made, mut removed, mut before) = (0, 0, 0);
-        mesh.live::<R>(2, |mesh| {
+        mesh.live::<R>(6, |mesh| {
             let now: usize = (0..=MAX_LEVEL).map(|l| mesh.topology.rows(l).len()).sum();
             (made, removed) = match now > before {
                 true => (made + 1, removed),
@@ -339,15 +335,6 @@ fn refinement_and_removal_leave_no_divergence_and_equal_copies() {
     }
     check::<f64>();
     check::<f32>();
-}
-
-#[test]
-fn new_patches_that_ignore_fine_neighbours_make_divergence() {
-    let mut mesh = Mesh::new::<f64>(None);
-    mesh.ignores_fine_neighbours = true;
-    let mut worst = 0.0f64;
-    mesh.live::<f64>(2, |mesh| worst = worst.max(mesh.divergence::<f64>()[0]));
-    assert!(worst > 1e-3, "{worst:e}");
 }
 
 /// A mesh whose coarse levels are ahead in time of the finer ones.
@@ -390,88 +377,6 @@ fn a_ghost_face_depends_on_its_place_only() {
             }
         }
         assert!(again > 1000, "{again}");
-    }
-}
-
-#[test]
-fn ghost_cells_beyond_a_coarse_fine_border_have_no_divergence_and_the_coarse_flux() {
-    let mesh = staggered_in_time::<f64>(None);
-    let (layers, n, level) = (4, 16, 1);
-    let weight = 0.25;
-    let mut checked = 0;
-    for &row in mesh.topology.rows(level) {
-        let values = mesh.window::<f64>(level, row, layers);
-        let face = |c: usize, [i, j, k]: [usize; 3]| {
-            let [x, y, _] = Centring::Face.lengths(c, [n; 3]);
-            values[c * n * n * (n + 1) + i + x * (j + y * k)]
-        };
-        for cell in 0..8 * 8 * 8 {
-            // coarse cells of the block; those in the middle lie in the patch
-            let coarse = [cell % 8, cell / 8 % 8, cell / 64];
-            let step = coarse.map(|i| i32::from(i > 5) - i32::from(i < 2));
-            let beside = |step: [i32; 3]| {
-                (0..27)
-                    .find(|&d| offset(d) == step)
-                    .map(|d| mesh.topology.neighbours(row)[d])
-            };
-            let near = |axis: usize, way: i32| {
-                let mut to = coarse.map(|i| i as i32);
-                to[axis] += way;
-                beside(to.map(|i| i32::from(i > 5) - i32::from(i < 2)))
-            };
-            let alone = (0..3).all(|a| {
-                [-1, 1]
-                    .iter()
-                    .all(|&way| near(a, way).is_none_or(|n| n < 0))
-            });
-            if beside(step) != Some(COARSER) || !alone {
-                continue;
-            }
-            checked += 1;
-            for fine in 0..8 {
-                let at = [0, 1, 2].map(|a| 2 * coarse[a] + (fine >> a & 1));
-                let d = divergence_at(&mesh.topology.domain, at, face);
-                assert!(d.abs() < 2e-14, "{d:e} at {at:?} of row {row}");
-            }
-            check_flux(&mesh, row, coarse, face, weight);
-        }
-    }
-    assert!(checked > 100, "{checked}");
-}
-
-/// Checks that the four fine faces on a coarse one have its value, blended in time.
-fn check_flux(
-    mesh: &Mesh,
-    row: u32,
-    coarse: [usize; 3],
-    face: impl Fn(usize, [usize; 3]) -> f64,
-    weight: f64,
-) {
-    let topology = &mesh.topology;
-    let cells = topology.domain.cells(0);
-    let place = [0, 1, 2].map(|a| {
-        let i = 4 * topology.index(row)[a] + coarse[a] as i32 - 2;
-        i.rem_euclid(cells[a])
-    });
-    let parents = topology.rows(0).iter();
-    let mut parents = parents.filter(|&&r| topology.index(r) == place.map(|i| i / 8));
-    let parent = *parents.next().unwrap();
-    let within = place.map(|i| (i % 8) as usize);
-    let banks = [1 - mesh.pool.current(0), mesh.pool.current(0)];
-    for c in 0..3 {
-        let at = c * VALUES + Centring::Face.index(c, within);
-        let [old, new] = banks.map(|bank| mesh.pool.bank::<f64>(bank).row(parent)[at]);
-        let blended = (1.0 - weight) * old + weight * new;
-        assert!((old - new).abs() > 0.0);
-        let mean: f64 = (0..4usize)
-            .map(|n| {
-                let mut fine = coarse.map(|i| 2 * i);
-                fine[(c + 1) % 3] += n & 1;
-                fine[(c + 2) % 3] += n >> 1;
-                face(c, fine) / 4.0
-            })
-            .sum();
-        assert!((mean - blended).abs() < 1e-14, "{mean} {blended}");
     }
 }
 
