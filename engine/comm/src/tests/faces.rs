@@ -154,7 +154,7 @@ impl Mesh {
                 let c = n / edges;
                 let [x, y, _] = Centring::Edge.lengths(c, [8; 3]);
                 let at = [n % edges % x, n % edges / x % y, n % edges / (x * y)];
-                if !whole && (0..3).any(|a| a != c && at[a] % 8 == 0) {
+                if !whole && (0..3).any(|a| a != c && at[a].is_multiple_of(8)) {
                     return 0.0;
                 }
                 let place = [0, 1, 2].map(|a| match origin[a] + at[a] as i32 {
@@ -174,7 +174,7 @@ impl Mesh {
                     above[axis] += 1;
                     (edge(along, above) - edge(along, at)) / width[axis]
                 };
-                *value = *value + R::lit(slope(e, b) - slope(b, e));
+                *value += R::lit(slope(e, b) - slope(b, e));
             }
         });
     }
