@@ -1,7 +1,7 @@
 //! Laws of the gas: the equation of state, and what the passes of the solver need of a law.
 //!
-//! A law has `N` components: the gamma law five, laws without energy four ([`barotropic`]), gas with a magnetic field nine ([`magnetic`]). The passes and the text of devices
-//! know `N` and these functions only.
+//! A law has `N` components: the gamma law five, laws without energy four ([`barotropic`]), gas with a magnetic field nine ([`magnetic`]). The
+//! passes and the text of devices know `N` and these functions only.
 use super::riemann::{self, hlle};
 use super::{barotropic, characteristic, eos, hancock, magnetic};
 use crate::choice::choices;

@@ -3,8 +3,8 @@
 //!
 //! A state is an array of nine values: conserved `[density, momentum x, y, z, energy, field x, y, z, cleaning]`, primitive `[density,
 //! velocity x, y, z, pressure, field x, y, z, cleaning]`. In functions of a face the first velocity and the first field are the normal ones.
-//! The energy is the thermal and kinetic one, so that whatever acts on gas need not know the field. Fluxes, averages and corrections are those
-//! of the total energy, of which the magnetic one is the [`remainder`]. The magnetic permeability is 1.
+//! The component `energy` holds the thermal and kinetic energy, so that sources of the gas need not know the field. Fluxes, averages and
+//! corrections conserve the total energy; [`remainder`] adds the magnetic energy to it. The magnetic permeability is 1.
 //!
 //! The cleaning variable `psi` is the potential of Dedner et al. divided by the cleaning speed `c_h` (Tricco, Price & Bate 2016, J. Comput.
 //! Phys. 322, 326), so that it has the unit of the field and keeps its meaning when the speed changes: `dB/dt = ... - c_h grad psi`,

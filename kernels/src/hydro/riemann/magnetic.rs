@@ -1,9 +1,8 @@
 //! Riemann solvers for magnetised gas ([`magnetic`](crate::hydro::magnetic)).
 //!
 //! The normal field and the cleaning variable form a linear system of their own, whose exact solution at the face is used by all solvers
-//! ([`face_field`]; Dedner et al. 2002, J. Comput. Phys. 175, 645, sec. 4). The waves of the others follow with this normal field on both
-//! sides. `law` holds the ratio of specific heats and the cleaning speed. A flux is that of the
-//! conserved quantities, with the total energy.
+//! ([`face_field`]; Dedner et al. 2002, J. Comput. Phys. 175, 645, sec. 4). The other variables are solved with this normal field on both sides.
+//! `law` holds the ratio of specific heats and the cleaning speed. A flux is that of the conserved quantities, with the total energy.
 use super::RiemannSolver;
 use super::hlle::smooth_negative_part;
 use crate::hydro::eos::total_energy;

@@ -175,7 +175,7 @@ fn find(views: &Path, wanted: &Wanted) -> Result<(SeriesReader, SeriesArray), Fa
     }
 }
 
-/// Returns the description of an array with a capital letter.
+/// Returns the title of a picture: the description of the array, capitalised.
 fn title(array: &SeriesArray) -> String {
     let described = array.attributes.get("long_name").and_then(Value::as_str);
     readable_name(described.unwrap_or(&array.name))
