@@ -186,7 +186,7 @@ mod tests {
             );
         }
         let bins = TableMap {
-            across: column("density", "", &[0.1, 1.0, 10.0]),
+            across: column("density", "", &[1e-27, 1e-26, 1e-25]),
             is_plane: false,
             ..map(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
         };
