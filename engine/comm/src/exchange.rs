@@ -1,4 +1,4 @@
-//! Exchanges of a step: halo patches, averages of children and fluxes of fine faces.
+//! Exchanges of a step: halo patches, averages of children, fluxes of fine faces and circulations along fine edges.
 
 use super::halo::{ExchangeKind, HaloRequest, Halos, Transport};
 use super::hierarchy::ExchangePlans;
@@ -37,7 +37,7 @@ pub fn refresh_halo(
     Ok(())
 }
 
-/// Sends averages of children and fluxes of fine faces to the owners of the coarse patches.
+/// Sends averages of children and the registers of fine patches to the owners of the coarse patches.
 ///
 /// All fields share one message for each peer.
 ///
@@ -62,7 +62,7 @@ pub fn send_averages_and_fluxes(world: &mut World, level: usize) -> Result<(), R
     Ok(())
 }
 
-/// Returns the requests for averages and fluxes of `level`.
+/// Returns the requests for averages and registers of `level`.
 fn averages_and_fluxes(world: &World, level: usize, fields: &[StoreRef]) -> Vec<HaloRequest> {
     let mut requests = Vec::with_capacity(2 * fields.len());
     for (field, operations) in fields.iter().enumerate() {
@@ -71,11 +71,13 @@ fn averages_and_fluxes(world: &World, level: usize, fields: &[StoreRef]) -> Vec<
             let (at, kind) = (store.present_bank(level), ExchangeKind::Averages);
             requests.push(HaloRequest { field, at, kind });
         }
-        if store.spec().correct == Correct::Fluxes {
-            let (bank, kind) = (LevelBank::REGISTERS, ExchangeKind::Faces);
-            let at = LevelBank { level, bank };
-            requests.push(HaloRequest { field, at, kind });
-        }
+        let (bank, kind) = match store.spec().correct {
+            Correct::Fluxes => (LevelBank::REGISTERS, ExchangeKind::Faces),
+            Correct::Circulations => (LevelBank::CIRCULATIONS, ExchangeKind::Edges),
+            Correct::None => continue,
+        };
+        let at = LevelBank { level, bank };
+        requests.push(HaloRequest { field, at, kind });
     }
     requests
 }

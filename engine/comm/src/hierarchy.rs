@@ -6,11 +6,13 @@ use super::communicator::{Communicator, Message, RanksError};
 use super::exchange_plan::{ExchangePlan, PeerRows};
 use super::partition::{WorkUnits, balance, octet_work, root_work};
 use bevy_ecs::prelude::*;
-use nestar_engine_mesh::topology::links::{FacePlan, between_ranks};
+use nestar_engine_mesh::topology::links::{
+    FacePlan, between_ranks, children_facing, edge_providers, provided_at_edges, remote_at_edges,
+};
 use nestar_engine_mesh::topology::offset;
 use nestar_engine_mesh::topology::shared_hierarchy::{NeighbourLevel, Octet, side};
 use nestar_engine_mesh::{Changes, HilbertPartition, Topology};
-use nestar_kernels::mesh::{SELF, face_direction};
+use nestar_kernels::mesh::SELF;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub struct ExchangePlans {
     pub averages: Vec<ExchangePlan>,
     /// By level: faces to the finer level whose fluxes are sent to another rank.
     pub faces: Vec<FacePlan>,
+    /// By level: patches of the finer level whose circulations along edges are sent to another rank.
+    pub edges: Vec<ExchangePlan>,
     /// By level: patches of other ranks beside own patches, independent of the finer level.
     touched: Vec<Vec<OctetPart>>,
 }
@@ -40,12 +44,13 @@ impl ExchangePlans {
         plans.any(|plan| !plan.is_empty())
     }
 
-    /// Returns `true` if this rank exchanges averages or fluxes between `level` and the next finer level.
+    /// Returns `true` if this rank exchanges averages or registers between `level` and the next finer level.
     #[must_use]
     pub fn has_averages_or_fluxes(&self, level: usize) -> bool {
-        let averages = self.averages.get(level);
+        let mut rows = [&self.averages, &self.edges].into_iter();
         let faces = self.faces.get(level);
-        averages.is_some_and(|plan| !plan.is_empty()) || faces.is_some_and(|plan| !plan.is_empty())
+        rows.any(|plans| plans.get(level).is_some_and(|plan| !plan.is_empty()))
+            || faces.is_some_and(|plan| !plan.is_empty())
     }
 }
 
@@ -93,6 +98,7 @@ pub(super) fn root_part(
         halo: vec![ExchangePlan::default(); levels],
         averages: vec![ExchangePlan::default(); levels],
         faces: vec![FacePlan::default(); levels],
+        edges: vec![ExchangePlan::default(); levels],
         touched: vec![Vec::new(); levels],
     };
     set_octets(topology, 0, &topology.own_root(), &[]);
@@ -264,6 +270,7 @@ pub fn rebuild(
     for level in coarser.unwrap_or(0)..(fine + 1).min(topology.max_level) {
         plans.averages[level] = averages(topology, level);
         plans.faces[level] = between_ranks(topology, level);
+        plans.edges[level] = edges(topology, level);
     }
     Ok(())
 }
@@ -303,7 +310,7 @@ fn find_neighbours(topology: &Topology, plans: &mut ExchangePlans, level: usize)
         0 => root_neighbours(topology),
         _ => {
             let mut touched = level_neighbours(topology, level);
-            touched.extend(fine_octets_at_faces(topology, level));
+            touched.extend(fine_octets_at_edges(topology, level));
             merge_parts(touched)
         }
     };
@@ -416,6 +423,18 @@ fn averages(topology: &Topology, level: usize) -> ExchangePlan {
             .partition()
             .owner(level + 1, topology.key(row) << 3);
         plan.receive(owner, row);
+    }
+    plan
+}
+
+/// Plans the exchange of circulations along edges between `level` and the next finer level.
+fn edges(topology: &Topology, level: usize) -> ExchangePlan {
+    let mut plan = ExchangePlan::default();
+    for (peer, row) in provided_at_edges(topology, level) {
+        plan.send(peer, row);
+    }
+    for row in remote_at_edges(topology, level) {
+        plan.receive(topology.owner(row), row);
     }
     plan
 }
@@ -571,12 +590,6 @@ fn remote_children(topology: &Topology, row: u32) -> Option<u64> {
     (!own && !topology.is_leaf(row)).then(|| topology.key(row))
 }
 
-/// Returns the mask of the children of a patch that touch the patch from which it is `step` away.
-fn children_facing(step: [i32; 3]) -> u8 {
-    let touches = |c: i32| (0..3).all(|a| step[a] == 0 || (c >> a & 1) == i32::from(step[a] < 0));
-    (0..8).filter(|&c| touches(c)).map(|c| 1 << c).sum()
-}
-
 /// Returns patches of other ranks on `level` among the parents of own finer octets and the neighbours of these parents.
 fn parents_with_neighbours(topology: &Topology, level: usize) -> Vec<OctetPart> {
     let touched = |octet: &Octet| {
@@ -593,23 +606,22 @@ fn parents_with_neighbours(topology: &Topology, level: usize) -> Vec<OctetPart> 
     merge_parts(near.flat_map_iter(touched).collect())
 }
 
-/// Returns octets of other ranks on `level` at the faces of own leaf patches of the coarser level.
+/// Returns octets of other ranks on `level` at the faces and edges of own leaf patches of the coarser level.
 ///
-/// They hold no values, only flux registers.
-fn fine_octets_at_faces(topology: &Topology, level: usize) -> Vec<OctetPart> {
+/// They hold no values, only flux and circulation registers.
+fn fine_octets_at_edges(topology: &Topology, level: usize) -> Vec<OctetPart> {
     let Some(coarser) = level.checked_sub(1) else {
         return Vec::new();
     };
     let touched = |row: u32| {
         let around = topology.neighbours(row);
-        let leaf = topology.is_leaf(row);
-        let faces = (0..6).filter(move |_| leaf);
-        faces.filter_map(move |face| {
-            let next = u32::try_from(around[face_direction(face)]).ok()?;
+        edge_providers(topology, row).filter_map(|d| {
+            let next = u32::try_from(around[d]).ok()?;
             remote_children(topology, next).map(|key| (key, 0))
         })
     };
     let near = topology.octets_near_others(coarser, NeighbourLevel::Finer);
     let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
-    merge_parts(rows.flat_map_iter(touched).collect())
+    let leaves = rows.filter(|&row| topology.is_leaf(row));
+    merge_parts(leaves.flat_map_iter(touched).collect())
 }

@@ -10,7 +10,7 @@ use super::{Communicator, SingleRank, ThreadRank};
 use nestar_engine_mesh::partition::{bits_for, hilbert_key};
 use nestar_engine_mesh::topology::offset;
 use nestar_engine_mesh::{Changes, Domain, HilbertPartition, Topology, audit};
-use nestar_kernels::mesh::{COARSER, OUTSIDE, face_direction};
+use nestar_kernels::mesh::{COARSER, OUTSIDE, direction};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const MAX_LEVEL: usize = 3;
@@ -27,6 +27,21 @@ struct Step {
     coarsen: BTreeSet<Index>,
     /// All patches after the change.
     after: Patches,
+}
+
+impl Step {
+    /// Returns the changes of a rank's own patches.
+    fn changes(&self, topology: &Topology) -> Changes {
+        let rows = topology.rows(self.level).iter().copied();
+        let these = |places: &BTreeSet<Index>| {
+            let listed = |row: &u32| places.contains(&topology.index(*row));
+            rows.clone().filter(listed).collect()
+        };
+        Changes {
+            refine: these(&self.refine),
+            coarsen: these(&self.coarsen),
+        }
+    }
 }
 
 /// Returns a pseudo-random number from 0 to 99.
@@ -101,26 +116,30 @@ pub(super) fn change_on_one_rank(
 
 /// Builds the history of a hierarchy on one rank.
 fn history(domain: Domain, seed: i32) -> Vec<Step> {
+    rounds(domain, seed, [3, MAX_LEVEL]).concat()
+}
+
+/// Builds a history on one rank, in rounds of changes of all levels up to `finest`.
+fn rounds(domain: Domain, seed: i32, [count, finest]: [usize; 2]) -> Vec<Vec<Step>> {
     let (mut topology, mut plans) = root_of_one_rank(domain, MAX_LEVEL);
-    let mut steps = Vec::new();
-    for round in 0..3 {
-        for level in (0..MAX_LEVEL).rev().chain(0..MAX_LEVEL) {
-            let changes = random_changes(&topology, level, seed + 17 * round);
-            let places = |rows: &[u32]| rows.iter().map(|&row| topology.index(row)).collect();
-            let (refine, coarsen) = (places(&changes.refine), places(&changes.coarsen));
-            change_on_one_rank(&mut topology, &mut plans, level, &changes);
-            audit(&topology).unwrap();
-            assert!(topology.owns_all());
-            let after = patches(&topology);
-            steps.push(Step {
-                level,
-                refine,
-                coarsen,
-                after,
-            });
+    let mut change = |round: usize, level: usize| {
+        let changes = random_changes(&topology, level, seed + 17 * round as i32);
+        let places = |rows: &[u32]| rows.iter().map(|&row| topology.index(row)).collect();
+        let (refine, coarsen) = (places(&changes.refine), places(&changes.coarsen));
+        change_on_one_rank(&mut topology, &mut plans, level, &changes);
+        audit(&topology).unwrap();
+        assert!(topology.owns_all());
+        let after = patches(&topology);
+        Step {
+            level,
+            refine,
+            coarsen,
+            after,
         }
-    }
-    steps
+    };
+    let levels = || (0..finest).rev().chain(0..finest);
+    let round = |round| levels().map(|level| change(round, level)).collect();
+    (0..count).map(round).collect()
 }
 
 /// Replay of a history by one rank.
@@ -145,15 +164,7 @@ impl Part {
     }
 
     fn apply(&mut self, step: &Step) {
-        let rows = self.topology.rows(step.level).iter().copied();
-        let these = |places: &BTreeSet<Index>| {
-            let listed = |row: &u32| places.contains(&self.topology.index(*row));
-            rows.clone().filter(listed).collect()
-        };
-        let changes = Changes {
-            refine: these(&step.refine),
-            coarsen: these(&step.coarsen),
-        };
+        let changes = step.changes(&self.topology);
         let proposal = propose_level(
             &mut self.topology,
             &self.ranks,
@@ -271,13 +282,24 @@ impl Part {
         let places: BTreeSet<Index> = copies.iter().map(|&row| topology.index(row)).collect();
         assert_eq!(places.len(), copies.len());
         assert_eq!(places, touched);
-        // Flux registers of the finer level exist at every face of a leaf with a refined neighbour.
+        // Registers of the finer level exist at every face of a leaf with a refined neighbour, and at every edge of which
+        // such neighbours across its faces know nothing.
         for &row in topology.rows(level) {
-            for face in (0..6).filter(|_| topology.is_leaf(row)) {
-                let next = topology.neighbours(row)[face_direction(face)];
-                if next >= 0 && !topology.is_leaf(next as u32) {
-                    assert!(topology.first_child(next as u32).is_some());
+            let around = topology.neighbours(row);
+            let refined = |step: Index| {
+                let next = u32::try_from(around[direction(step)]);
+                next.is_ok_and(|next| !topology.is_leaf(next))
+            };
+            for step in (0..27).map(offset).filter(|_| topology.is_leaf(row)) {
+                let axes: Vec<usize> = (0..3).filter(|&a| step[a] != 0).collect();
+                let without = |axis: &usize| [0, 1, 2].map(|a| step[a] * i32::from(a != *axis));
+                let known =
+                    axes.len() == 3 || axes.len() == 2 && axes.iter().map(without).any(refined);
+                if axes.is_empty() || known || !refined(step) {
+                    continue;
                 }
+                let next = around[direction(step)] as u32;
+                assert!(topology.first_child(next).is_some());
             }
         }
     }
@@ -293,9 +315,11 @@ impl Part {
         let back = plan.reversed();
         back.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
             .unwrap();
+        for plan in [&self.plans.edges[level], &self.plans.averages[level]] {
+            plan.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
+                .unwrap();
+        }
         let plan = &self.plans.averages[level];
-        plan.forward(ranks, key, |row, sent| assert_eq!(key(row), sent))
-            .unwrap();
         let refined = |row: &&u32| !all[&(level, topology.index(**row))];
         let elsewhere = topology.rows(level).iter().filter(refined).filter(|row| {
             let children = topology.key(**row) << 3;

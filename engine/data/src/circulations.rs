@@ -2,11 +2,14 @@
 //! that change by a curl (Balsara, J. Comput. Phys. 174, 614, 2001).
 //!
 //! Registers belong to a patch and are written by that patch alone. At synchronisation, a coarse leaf patch reads those of
-//! the fine patches that touch its edges, up to three of the patches around an edge.
+//! the fine patches that touch its edges, up to three of the patches around an edge. Those of other ranks are received before.
 
+use super::registers::{pack_values, unpack_values};
+use super::store::Piece;
 use nestar_device::Real;
 use nestar_engine_device::parallel::SharedCells;
 use nestar_engine_mesh::Topology;
+use nestar_engine_mesh::topology::links::remote_at_edges;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::circulations::{
     FINE_SURFACE, SURFACE, average_surface, copy_surface, fine_surface_index, surface_index,
@@ -21,7 +24,8 @@ const NONE: u32 = u32::MAX;
 struct LevelPair<R> {
     /// Leaf patches of level `l` beside a refined one.
     coarse: Vec<u32>,
-    /// Patches of level `l + 1` beside a coarser one.
+    /// Patches of level `l + 1` beside a coarser one. Those of this rank come before those of other ranks that touch leaf
+    /// patches of level `l` here.
     fine: Vec<u32>,
     /// Coarse circulations of the latest step, `[slot][component][SURFACE]`.
     coarse_edges: SharedCells<R>,
@@ -94,7 +98,8 @@ impl<R: Real> CirculationRegisters<R> {
         };
         let coarse = leaves.filter(|&row| beside(row, &refined)).collect();
         let fine = topology.rows(level + 1).iter().copied();
-        let fine = fine.filter(|&row| beside(row, &|n| n == COARSER)).collect();
+        let fine = fine.filter(|&row| beside(row, &|n| n == COARSER));
+        let fine = fine.chain(remote_at_edges(topology, level)).collect();
         relist(&mut pair.coarse, coarse, coarse_slot);
         relist(&mut pair.fine, fine, fine_slot);
         let zero = R::lit(0.0);
@@ -224,6 +229,27 @@ impl<R: Real> CirculationRegisters<R> {
             return Some(slot as usize * self.components * FINE_SURFACE + inside);
         }
         None
+    }
+}
+
+impl<R: Real + bytemuck::Pod> CirculationRegisters<R> {
+    /// Packs fine-side registers between `level` and `level + 1`: reference and change of each row.
+    pub(super) fn pack(&self, level: usize, rows: &[Piece], out: &mut [u8]) {
+        let pair = &self.pairs[level];
+        let ranges = rows.iter().map(|row| self.fine_range(row));
+        pack_values([&pair.reference, &pair.change], ranges, out);
+    }
+
+    /// Sets fine-side registers from the bytes of [`CirculationRegisters::pack`].
+    pub(super) fn unpack(&mut self, level: usize, rows: &[Piece], bytes: &[u8]) {
+        let ranges: Vec<_> = rows.iter().map(|row| self.fine_range(row)).collect();
+        let pair = &mut self.pairs[level];
+        unpack_values([&mut pair.reference, &mut pair.change], ranges, bytes);
+    }
+
+    fn fine_range(&self, of: &Piece) -> std::ops::Range<usize> {
+        let slot = self.fine_slot[of.row as usize];
+        range_of(slot, self.components * FINE_SURFACE)
     }
 }
 

@@ -11,6 +11,7 @@ use nestar_engine_mesh::Topology;
 use nestar_engine_mesh::topology::links::remote_faces;
 use nestar_kernels::mesh::fluxes::{FACE, FineFlux, QUARTER, fine_means, with_share};
 use nestar_kernels::mesh::{COARSER, face_direction};
+use std::ops::Range;
 
 /// Marks a face without register.
 const NONE: u32 = u32::MAX;
@@ -20,7 +21,7 @@ struct LevelPair<R> {
     /// Faces of leaf patches of level `l` with a refined neighbour, (row, face), grouped by row.
     coarse: Vec<(u32, u8)>,
     /// Rows of `coarse` with their ranges of slots.
-    corrected: Vec<(u32, std::ops::Range<usize>)>,
+    corrected: Vec<(u32, Range<usize>)>,
     /// Faces of patches of level `l + 1` with a coarser neighbour, (row, face). Those of this rank come before those of
     /// other ranks that touch leaf patches of level `l` here.
     fine: Vec<(u32, u8)>,
@@ -321,7 +322,7 @@ impl<R: Real> FluxRegisters<R> {
 
     /// Returns the patches of `level` with coarse-side registers and their slots.
     #[must_use]
-    pub fn corrected(&self, level: usize) -> &[(u32, std::ops::Range<usize>)] {
+    pub fn corrected(&self, level: usize) -> &[(u32, Range<usize>)] {
         &self.pairs[level].corrected
     }
 
@@ -374,41 +375,53 @@ impl<R: Real> FluxRegisters<R> {
 impl<R: Real + bytemuck::Pod> FluxRegisters<R> {
     /// Packs fine-side registers between `level` and `level + 1`: reference and change.
     pub(super) fn pack(&self, level: usize, faces: &[Piece], out: &mut [u8]) {
-        let length = self.components * QUARTER * size_of::<R>();
-        let mut parts = out.chunks_exact_mut(length);
-        for face in faces {
-            let range = self.fine_range(face);
-            let pair = &self.pairs[level];
-            for values in [&pair.reference, &pair.change] {
-                // SAFETY: registers are written only during `Advance`, never at synchronisation.
-                let values = unsafe { values.slice(range.clone()) };
-                if let Some(part) = parts.next() {
-                    part.copy_from_slice(bytemuck::cast_slice(values));
-                }
-            }
-        }
+        let pair = &self.pairs[level];
+        let ranges = faces.iter().map(|face| self.fine_range(face));
+        pack_values([&pair.reference, &pair.change], ranges, out);
     }
 
     /// Sets fine-side registers from the bytes of [`FluxRegisters::pack`].
     pub(super) fn unpack(&mut self, level: usize, faces: &[Piece], bytes: &[u8]) {
-        let length = self.components * QUARTER * size_of::<R>();
-        let mut parts = bytes.chunks_exact(length);
-        for face in faces {
-            let range = self.fine_range(face);
-            let pair = &mut self.pairs[level];
-            for values in [&mut pair.reference, &mut pair.change] {
-                let values = &mut values.as_mut_slice()[range.clone()];
-                if let Some(part) = parts.next() {
-                    bytemuck::cast_slice_mut(values).copy_from_slice(part);
-                }
-            }
-        }
+        let ranges: Vec<_> = faces.iter().map(|face| self.fine_range(face)).collect();
+        let pair = &mut self.pairs[level];
+        unpack_values([&mut pair.reference, &mut pair.change], ranges, bytes);
     }
 
-    fn fine_range(&self, face: &Piece) -> std::ops::Range<usize> {
+    fn fine_range(&self, face: &Piece) -> Range<usize> {
         let length = self.components * QUARTER;
         let slot = self.fine_slot[face.row as usize][face.face()] as usize;
         slot * length..(slot + 1) * length
+    }
+}
+
+/// Packs the values of each range from reference and change.
+pub(super) fn pack_values<R: bytemuck::Pod>(
+    from: [&SharedCells<R>; 2],
+    ranges: impl Iterator<Item = Range<usize>>,
+    mut out: &mut [u8],
+) {
+    for (range, values) in ranges.flat_map(|range| from.map(|values| (range.clone(), values))) {
+        // SAFETY: registers are written only during `Advance`, never at synchronisation.
+        let bytes: &[u8] = bytemuck::cast_slice(unsafe { values.slice(range) });
+        let (part, rest) = out.split_at_mut(bytes.len());
+        part.copy_from_slice(bytes);
+        out = rest;
+    }
+}
+
+/// Sets reference and change from the bytes of [`pack_values`].
+pub(super) fn unpack_values<R: bytemuck::Pod>(
+    mut to: [&mut SharedCells<R>; 2],
+    ranges: Vec<Range<usize>>,
+    mut bytes: &[u8],
+) {
+    for range in ranges {
+        for values in &mut to {
+            let values = bytemuck::cast_slice_mut(&mut values.as_mut_slice()[range.clone()]);
+            let (part, rest) = bytes.split_at(values.len());
+            values.copy_from_slice(part);
+            bytes = rest;
+        }
     }
 }
 

@@ -21,13 +21,15 @@ use std::ops::Range;
 pub struct LevelBank {
     /// The level.
     pub level: usize,
-    /// The bank, or [`LevelBank::REGISTERS`].
+    /// The bank, [`LevelBank::REGISTERS`] or [`LevelBank::CIRCULATIONS`].
     pub bank: usize,
 }
 
 impl LevelBank {
     /// Denotes the fine-side flux registers between the level and the next finer one.
     pub const REGISTERS: usize = usize::MAX;
+    /// Denotes the fine-side circulation registers between the level and the next finer one.
+    pub const CIRCULATIONS: usize = usize::MAX - 1;
 }
 
 /// Inputs of a store for adapting to the hierarchy.
@@ -129,8 +131,8 @@ pub trait Store: Send + Sync {
     /// The device fails.
     fn fill(&mut self, around: &MeshContext, new: &NewRows) -> Result<(), DeviceError>;
 
-    /// Packs consecutive pieces of rows, `[piece][component][value]`, or of registers, `[piece][2][component][4][4]`.
-    /// `out` starts with the first.
+    /// Packs consecutive pieces of rows, `[piece][component][value]`, or of registers: `[piece][2][component][4][4]` of
+    /// fluxes, `[piece][2][component][64]` of circulations. `out` starts with the first.
     ///
     /// # Errors
     /// The device fails.

@@ -1,4 +1,4 @@
-//! Copies parts of rows and of flux registers between pools and packed buffers, on the host or on a device.
+//! Copies parts of rows and of registers between pools and packed buffers, on the host or on a device.
 
 use super::field_spec::Element;
 use super::pool::{Field, Pool};
@@ -159,8 +159,10 @@ impl<R: Element> TypedPool<R> {
         pieces: &[Piece],
         out: &mut [u8],
     ) {
-        if at.bank == LevelBank::REGISTERS {
-            return self.registers.pack(at.level, pieces, out);
+        match at.bank {
+            LevelBank::REGISTERS => return self.registers.pack(at.level, pieces, out),
+            LevelBank::CIRCULATIONS => return self.circulations.pack(at.level, pieces, out),
+            _ => (),
         }
         let from = self.bank(at.bank);
         let bytes = |values| bytes::<R>(values, shape, components);
@@ -178,8 +180,10 @@ impl<R: Element> TypedPool<R> {
         pieces: &[Piece],
         bytes: &[u8],
     ) {
-        if at.bank == LevelBank::REGISTERS {
-            return self.registers.unpack(at.level, pieces, bytes);
+        match at.bank {
+            LevelBank::REGISTERS => return self.registers.unpack(at.level, pieces, bytes),
+            LevelBank::CIRCULATIONS => return self.circulations.unpack(at.level, pieces, bytes),
+            _ => (),
         }
         let to = self.bank(at.bank);
         let base = pieces.first().map_or(0, |piece| piece.before);

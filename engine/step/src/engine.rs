@@ -223,15 +223,10 @@ impl Engine {
     /// Registers field `F`: creates its pool and adds the restriction and correction systems that `spec` requests.
     ///
     /// # Errors
-    /// `spec` is invalid for a pool, or requests what works on one rank only; a boundary rule works on the host only;
-    /// the device fails.
+    /// `spec` is invalid for a pool; a boundary rule works on the host only; the device fails.
     pub fn register_field<F: Field>(&mut self, spec: FieldSpec) -> Result<(), Error> {
         spec.check_pool(F::NAME).map_err(Error::Setup)?;
         let (restrict_by, correct_by) = (spec.restrict, spec.correct);
-        if correct_by == Correct::Circulations && !self.world.resource::<Ranks>().is_single() {
-            let why = "circulations along edges are corrected on one rank only: start one process";
-            return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
-        }
         let shared = spec.centring != Centring::Cell && restrict_by != Restrict::None;
         let beyond = self.beyond::<F>(&spec)?;
         let mut catalogue = self.world.resource_mut::<Catalogue>();

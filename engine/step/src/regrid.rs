@@ -94,7 +94,8 @@ pub fn restrict<F: Field>(
     Ok(())
 }
 
-/// Sends averages in halo copies and fine fluxes at faces between ranks to the owners of the coarse patches.
+/// Sends averages in halo copies, and fine fluxes and circulations at borders between ranks, to the owners of the coarse
+/// patches.
 ///
 /// # Errors
 /// Another rank has failed, or the transport or the device has.
@@ -111,7 +112,7 @@ pub fn share<F: Field>(mut field: Write<F, 1>) -> Result<(), Error> {
     field.share()
 }
 
-/// Flux correction: replaces coarse fluxes by fine ones in cells at coarse-fine faces.
+/// Flux correction: replaces coarse fluxes by fine ones in cells at coarse-fine faces, or coarse circulations by fine ones.
 ///
 /// # Errors
 /// The device fails.

@@ -1,4 +1,4 @@
-//! Centring of the values of a row (in cells, on faces or on edges), and packed pieces of rows and of flux registers.
+//! Centring of the values of a row (in cells, on faces or on edges), and packed pieces of rows and of registers.
 
 pub use super::parameters::Piece;
 use crate::{CELLS, PATCH};
@@ -143,7 +143,14 @@ impl Piece {
         Self::part(row, before, [face.into(), 0, 0], [4, 4, 2])
     }
 
-    /// Returns the face of a register.
+    /// Creates a piece for the fine circulation registers of a row, after `before` values of others. It holds the reference circulations
+    /// of a vector and their change, [`FINE_SURFACE`](super::circulations::FINE_SURFACE) for each of three components.
+    #[must_use]
+    pub fn circulations(row: u32, before: u64) -> Self {
+        Self::part(row, before, [0; 3], [8, 8, 6])
+    }
+
+    /// Returns the face of a flux register.
     #[must_use]
     pub fn face(&self) -> usize {
         self.first()[0]

@@ -19,6 +19,8 @@ pub(crate) enum ExchangeKind {
     Averages,
     /// Flux registers of faces to the finer level, to the owners of the coarse patches.
     Faces,
+    /// Circulation registers of fine patches, to the owners of the coarse patches.
+    Edges,
 }
 
 /// Part of an exchange: one bank of one field.
@@ -121,13 +123,14 @@ impl Halos {
         }
     }
 
-    /// Returns the route of a level: flux registers, whole rows, or halo layers.
+    /// Returns the route of a level: registers, whole rows, or halo layers.
     ///
     /// For layers it is the list with at least the requested number.
     fn route(&self, level: usize, shape: RowShape, kind: ExchangeKind) -> &HaloRoute {
         let halo = &self.levels[level];
         match kind {
             ExchangeKind::Faces => &halo.faces,
+            ExchangeKind::Edges => &halo.edges,
             ExchangeKind::Averages => {
                 let mut shapes = self.shapes.iter();
                 &halo.averages[shapes.position(|s| *s == shape).expect("a field's")]

@@ -16,7 +16,7 @@ use crate::RanksError;
 use bevy_ecs::prelude::*;
 use in_flight::HaloInFlight;
 pub(super) use in_flight::{ExchangeKind, HaloRequest};
-use nestar_engine_data::{DevicePieces, HaloLayers, Piece, RowShape, Stores};
+use nestar_engine_data::{Correct, DevicePieces, HaloLayers, Piece, RowShape, Stores};
 use nestar_engine_device::{
     ComputeDevice, Device, DeviceError, DeviceLink, LinkCounters, ReusableBuffer, Segment,
 };
@@ -29,8 +29,8 @@ pub(super) use row_transfer::ReceivedRows;
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-/// Flux registers have the faces of patches of 8^3 cells.
-const FACES: RowShape = RowShape {
+/// Pieces of registers are boxes of cells of patches of 8^3 cells.
+const REGISTERS: RowShape = RowShape {
     side: PATCH,
     centring: Centring::Cell,
 };
@@ -122,6 +122,7 @@ struct LevelHalo {
     /// Whole rows, for each entry of [`Halos::shapes`].
     averages: Vec<HaloRoute>,
     faces: HaloRoute,
+    edges: HaloRoute,
     device_split: DeviceSplit,
 }
 
@@ -254,15 +255,28 @@ impl Halos {
             halo.averages
                 .resize_with(self.shapes.len(), HaloRoute::default);
             for (averages, shape) in halo.averages.iter_mut().zip(&self.shapes) {
-                list_rows(averages, *shape, &plans.averages[level], device)?;
+                list_rows(
+                    averages,
+                    *shape,
+                    &plans.averages[level],
+                    device,
+                    |row, before| Piece::whole(row, before, *shape),
+                )?;
             }
+            list_rows(
+                &mut halo.edges,
+                REGISTERS,
+                &plans.edges[level],
+                device,
+                Piece::circulations,
+            )?;
             let (plan, faces) = (&plans.faces[level], &mut halo.faces);
             for (list, faces) in [
                 (&mut faces.sends, &plan.sends),
                 (&mut faces.receives, &plan.receives),
             ] {
                 let faces = faces.iter().map(|(peer, faces)| (*peer, &faces[..]));
-                list.set(device, FACES, faces, |&(row, face), before| {
+                list.set(device, REGISTERS, faces, |&(row, face), before| {
                     Piece::register(row, face, before)
                 })?;
             }
@@ -285,7 +299,7 @@ impl Halos {
         Ok(())
     }
 
-    /// Reserves buffers for the usual exchanges of all fields: layers of two levels, or averages and fluxes of one.
+    /// Reserves buffers for the usual exchanges of all fields: layers of two levels, or averages and registers of one.
     fn reserve_for_levels(&mut self, world: &World) -> Result<(), DeviceError> {
         if self.device.is_none() {
             return Ok(());
@@ -297,6 +311,9 @@ impl Halos {
                 let field = operations.of(world);
                 let kind = match kind {
                     ExchangeKind::Layers(_) => ExchangeKind::Layers(operations.depth),
+                    ExchangeKind::Faces if field.spec().correct == Correct::Circulations => {
+                        ExchangeKind::Edges
+                    }
                     other => other,
                 };
                 let values = self.values(level, field.shape(), kind);
@@ -309,13 +326,13 @@ impl Halos {
         let (mut most, mut below) = ([0; 2], [0; 2]);
         for level in 0..self.levels.len() {
             let layers = bytes(level, ExchangeKind::Layers(0));
-            let (averages, faces) = (
+            let (averages, registers) = (
                 bytes(level, ExchangeKind::Averages),
                 bytes(level, ExchangeKind::Faces),
             );
             for side in 0..2 {
                 let both = layers[side] + std::mem::replace(&mut below[side], layers[side]);
-                most[side] = most[side].max(both).max(averages[side] + faces[side]);
+                most[side] = most[side].max(both).max(averages[side] + registers[side]);
             }
         }
         self.reserve(most)
@@ -346,6 +363,7 @@ fn list_rows(
     shape: RowShape,
     plan: &ExchangePlan,
     device: Option<&Device>,
+    piece: impl Fn(u32, u64) -> Piece,
 ) -> Result<(), DeviceError> {
     for (list, peers) in [
         (&mut route.sends, &plan.sends),
@@ -355,7 +373,7 @@ fn list_rows(
             .iter()
             .map(|PeerRows { peer, rows }| (*peer, &rows[..]));
         list.set(device, shape, lists, |row: &u32, before| {
-            Piece::whole(*row, before, shape)
+            piece(*row, before)
         })?;
     }
     Ok(())

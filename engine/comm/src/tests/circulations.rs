@@ -1,13 +1,25 @@
 //! Tests of circulation registers: a vector on faces that changes by a curl on all levels, each with steps of its own, keeps
 //! its divergence.
 
-use super::faces::{MAX_LEVEL, Mesh, ROW, VALUES, number, oblong, place_in_row, round_off};
-use super::random_changes;
+use super::faces::{
+    Flow, LEVELS, MAX_LEVEL, Mesh, ROW, VALUES, divergence_in, number, oblong, place_in_row, pool,
+    round_off,
+};
+use super::{Index, Step, ThreadRank, random_changes, rounds};
+use crate::Ranks;
+use crate::exchange::{mark_new_patches, refresh_halo, send_averages_and_fluxes};
+use crate::hierarchy::ExchangePlans;
+use crate::regrid::{apply_changes, create_root};
+use bevy_ecs::prelude::*;
 use nestar_engine_data::operators::{correct, restrict, unify_shared_values};
-use nestar_engine_data::{Correct, Element, LevelView};
-use nestar_engine_mesh::{Clock, Topology};
+use nestar_engine_data::{
+    Correct, Element, FaultBox, LevelView, MeshContext, ParticleKinds, Pool, PoolResource, Stores,
+};
+use nestar_engine_mesh::patch::PatchComponents;
+use nestar_engine_mesh::{Clock, LevelClock, Levels, NewRows, RefineRequests, Topology};
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::circulations::circulated;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps of a level within one of the coarser level, as parts of its length.
 const PARTS: [f64; 3] = [0.5, 0.3, 0.2];
@@ -50,6 +62,66 @@ fn after_step<R: Element>(values: &[R], edges: &[R], rate: [R; 3]) -> Vec<R> {
     (0..ROW).map(face).collect()
 }
 
+/// A mesh whose levels are advanced.
+trait Levelled<R> {
+    /// Returns the time of `level`.
+    fn time(&self, level: usize) -> f64;
+    /// Returns `true` if there are patches of `level` on any rank.
+    fn exists(&self, level: usize) -> bool;
+    /// Makes a step of `level` to `time`.
+    fn step(&mut self, level: usize, time: f64);
+    /// Synchronises `level` with the finer one after a step of length `dt`.
+    fn synchronise(&mut self, level: usize, dt: f64);
+}
+
+/// Advances `level` and all finer ones to `until`, in steps that are `parts` of the time.
+fn advance<R>(mesh: &mut impl Levelled<R>, level: usize, until: f64, parts: &[f64]) {
+    let begin = mesh.time(level);
+    for (n, part) in parts.iter().enumerate() {
+        let now = mesh.time(level);
+        let time = match n + 1 == parts.len() {
+            true => until,
+            false => now + part * (until - begin),
+        };
+        mesh.step(level, time);
+        if level < MAX_LEVEL && mesh.exists(level + 1) {
+            advance(mesh, level + 1, time, &PARTS);
+            mesh.synchronise(level, time - now);
+        }
+    }
+}
+
+/// Makes a step of `level` to `time` by the curl of [`edges`].
+fn step<R: Element>(
+    pool: &mut Pool<Flow>,
+    topology: &Topology,
+    levels: &mut Levels,
+    (level, time): (usize, f64),
+) {
+    let clock = levels.clock(level);
+    let dt = time - clock.time;
+    let rate = topology.domain.cell_width(level);
+    let rate = rate.map(|w| R::lit(dt / w));
+    let rows = topology.rows(level);
+    let before = pool.host::<R>(level, rows).unwrap();
+    let mut after = Vec::new();
+    for (values, &row) in before.chunks_exact(ROW).zip(rows) {
+        let edges = edges::<R>(topology, level, row, clock.steps as i32);
+        // SAFETY: one thread records row after row.
+        unsafe { pool.typed::<R>().circulations.record(level, row, &edges) };
+        after.extend(after_step(values, &edges, rate));
+    }
+    pool.commit(level, time, dt, rows).unwrap();
+    pool.store(level, rows, &after).unwrap();
+    let steps = clock.steps + 1;
+    let clock = Clock {
+        time,
+        steps,
+        ..clock
+    };
+    levels.set(level, clock);
+}
+
 impl Flowing {
     fn new<R: Element>() -> Self {
         let mut mesh = Mesh::of::<R>(oblong([true; 3]), Correct::Circulations, None);
@@ -58,73 +130,6 @@ impl Flowing {
             mesh,
             corrects: true,
         }
-    }
-
-    /// Makes a step of `level` to `time`.
-    fn step<R: Element>(&mut self, level: usize, time: f64) {
-        let mesh = &mut self.mesh;
-        let clock = mesh.levels.clock(level);
-        let dt = time - clock.time;
-        let rate = mesh
-            .topology
-            .domain
-            .cell_width(level)
-            .map(|w| R::lit(dt / w));
-        let rows = mesh.topology.rows(level).to_vec();
-        let before = mesh.pool.host::<R>(level, &rows).unwrap();
-        let mut after = Vec::new();
-        let number = clock.steps as i32;
-        for (values, &row) in before.chunks_exact(ROW).zip(&rows) {
-            let edges = edges::<R>(&mesh.topology, level, row, number);
-            // SAFETY: one thread records row after row.
-            unsafe {
-                mesh.pool
-                    .typed::<R>()
-                    .circulations
-                    .record(level, row, &edges)
-            };
-            after.extend(after_step(values, &edges, rate));
-        }
-        mesh.pool.commit(level, time, dt, &rows).unwrap();
-        mesh.pool.store(level, &rows, &after).unwrap();
-        let steps = clock.steps + 1;
-        let clock = Clock {
-            time,
-            steps,
-            ..clock
-        };
-        mesh.levels.set(level, clock);
-    }
-
-    /// Advances `level` and all finer ones to `until`, in steps that are `parts` of the time.
-    fn advance<R: Element>(&mut self, level: usize, until: f64, parts: &[f64]) {
-        let begin = self.mesh.levels.time(level);
-        for (n, part) in parts.iter().enumerate() {
-            let now = self.mesh.levels.time(level);
-            let time = match n + 1 == parts.len() {
-                true => until,
-                false => now + part * (until - begin),
-            };
-            self.step::<R>(level, time);
-            if level < MAX_LEVEL && !self.mesh.topology.rows(level + 1).is_empty() {
-                self.advance::<R>(level + 1, time, &PARTS);
-                self.synchronise(level, time - now);
-            }
-        }
-    }
-
-    /// Synchronises `level` with the finer one after a step of length `dt`.
-    fn synchronise(&mut self, level: usize, dt: f64) {
-        let (corrects, mesh) = (self.corrects, &mut self.mesh);
-        mesh.with_pool(|pool, around| {
-            let mut view = LevelView::between_steps(around, level);
-            view.clock.dt = dt;
-            restrict(pool, &view).unwrap();
-            if corrects {
-                correct(pool, &view).unwrap();
-            }
-            unify_shared_values(pool, &view).unwrap();
-        });
     }
 
     /// Changes the patches of all levels at random.
@@ -142,7 +147,7 @@ impl Flowing {
         for step in 0..steps {
             self.regrid(step);
             let width = self.mesh.topology.domain.cell_width(0)[2];
-            self.advance::<R>(0, f64::from(step + 1) * 0.2 * width, &[1.0]);
+            advance::<R>(self, 0, f64::from(step + 1) * 0.2 * width, &[1.0]);
             let [divergence, size] = self.mesh.divergence::<R>();
             worst = worst.max(divergence / size);
         }
@@ -164,6 +169,39 @@ impl Flowing {
             }
         }
         sums
+    }
+}
+
+impl<R: Element> Levelled<R> for Flowing {
+    fn time(&self, level: usize) -> f64 {
+        self.mesh.levels.time(level)
+    }
+
+    fn exists(&self, level: usize) -> bool {
+        !self.mesh.topology.rows(level).is_empty()
+    }
+
+    fn step(&mut self, level: usize, time: f64) {
+        let Mesh {
+            topology,
+            levels,
+            pool,
+            ..
+        } = &mut self.mesh;
+        step::<R>(pool, topology, levels, (level, time));
+    }
+
+    fn synchronise(&mut self, level: usize, dt: f64) {
+        let (corrects, mesh) = (self.corrects, &mut self.mesh);
+        mesh.with_pool(|pool, around| {
+            let mut view = LevelView::between_steps(around, level);
+            view.clock.dt = dt;
+            restrict(pool, &view).unwrap();
+            if corrects {
+                correct(pool, &view).unwrap();
+            }
+            unify_shared_values(pool, &view).unwrap();
+        });
     }
 }
 
@@ -221,7 +259,7 @@ fn fine_circulations_that_agree_with_the_coarse_ones_change_nothing() {
     }
     let mut flowing = Flowing::new::<f64>();
     flowing.regrid(0);
-    flowing.synchronise(0, 0.0);
+    Levelled::<f64>::synchronise(&mut flowing, 0, 0.0);
     let rows = flowing.mesh.topology.rows(0).to_vec();
     let before = flowing.mesh.pool.host::<f64>(0, &rows).unwrap();
     uniform::<f64>(&mut flowing, 0, 0.3);
@@ -237,7 +275,218 @@ fn fine_circulations_that_agree_with_the_coarse_ones_change_nothing() {
             .corrected(0)
             .is_empty()
     );
-    flowing.synchronise(0, 0.3);
+    Levelled::<f64>::synchronise(&mut flowing, 0, 0.3);
     let after = flowing.mesh.pool.host::<f64>(0, &rows).unwrap();
     assert!(before == after);
+}
+
+/// One rank's part of such a mesh.
+struct FlowingPart {
+    world: World,
+    /// Fine patches of other ranks whose registers arrived, and those of them that touch no leaf of this rank across a face.
+    received: [usize; 2],
+}
+
+/// Stops the other ranks if this one panics.
+impl Drop for FlowingPart {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let ranks = self.world.resource::<Ranks>();
+            ranks.communicator().abort("a check failed");
+        }
+    }
+}
+
+impl FlowingPart {
+    /// Creates a root grid with zeros.
+    fn new(ranks: ThreadRank) -> Self {
+        let domain = oblong([true; 3]);
+        let mut world = World::new();
+        world.insert_resource(Ranks::new(ranks));
+        world.insert_resource(Topology::new(domain, MAX_LEVEL));
+        world.insert_resource(Levels::new(LEVELS, 0.0));
+        world.insert_resource(PoolResource(pool::<f64>(
+            domain,
+            Correct::Circulations,
+            None,
+        )));
+        world.init_resource::<ExchangePlans>();
+        world.init_resource::<LevelClock>();
+        world.init_resource::<RefineRequests>();
+        world.init_resource::<NewRows>();
+        world.init_resource::<Stores>();
+        world.init_resource::<ParticleKinds>();
+        world.init_resource::<PatchComponents>();
+        world.init_resource::<FaultBox>();
+        world.resource_mut::<Stores>().add_field::<Flow>();
+        create_root(&mut world).unwrap();
+        let rows = world.resource::<Topology>().rows(0).to_vec();
+        let zeros = vec![0.0; rows.len() * ROW];
+        let pool = &mut world.resource_mut::<PoolResource<Flow>>().0;
+        pool.store(0, &rows, &zeros).unwrap();
+        Self {
+            world,
+            received: [0; 2],
+        }
+    }
+
+    /// Changes the patches of a level and fills the new ones.
+    fn regrid(&mut self, step: &Step) {
+        let (world, level) = (&mut self.world, step.level);
+        world.resource_mut::<Levels>().align_with_parent(level + 1);
+        let changes = step.changes(world.resource::<Topology>());
+        apply_changes(world, level, &changes, 1.05).unwrap();
+        let fields = world.resource::<Stores>().all();
+        refresh_halo(world, level, &fields).unwrap();
+        mark_new_patches(world).unwrap();
+        for field in fields {
+            field.fill(world);
+        }
+        assert!(!world.resource::<FaultBox>().has_fault());
+    }
+
+    /// Calls `work` with the pool and a level after a step of length `dt`.
+    fn on_level<T>(
+        &mut self,
+        (level, dt): (usize, f64),
+        work: impl FnOnce(&mut Pool<Flow>, &LevelView) -> T,
+    ) -> T {
+        let scope = |world: &mut World, mut held: Mut<PoolResource<Flow>>| {
+            let around = MeshContext::of(world);
+            let mut view = LevelView::between_steps(&around, level);
+            view.clock.dt = dt;
+            work(&mut held.0, &view)
+        };
+        self.world.resource_scope(scope)
+    }
+
+    /// Counts the registers that arrive for `level`.
+    fn count_received(&mut self, level: usize) {
+        let plans = self.world.resource::<ExchangePlans>();
+        let faces = plans.faces[level].receives.iter();
+        let faces: BTreeSet<u32> = faces
+            .flat_map(|(_, faces)| faces)
+            .map(|face| face.0)
+            .collect();
+        let rows = plans.edges[level]
+            .receives
+            .iter()
+            .flat_map(|from| &from.rows);
+        for row in rows {
+            self.received[0] += 1;
+            self.received[1] += usize::from(!faces.contains(row));
+        }
+    }
+
+    /// Returns the bits of all values by level and index of the patch.
+    fn values(&self) -> Faces {
+        let topology = self.world.resource::<Topology>();
+        let pool = &self.world.resource::<PoolResource<Flow>>().0;
+        let rows = (0..=MAX_LEVEL).flat_map(|l| topology.rows(l).iter().map(move |&row| (l, row)));
+        let values = rows.map(|(level, row)| {
+            let values = pool.host::<f64>(level, &[row]).unwrap();
+            let bits = values.into_iter().map(f64::to_bits).collect();
+            ((level, topology.index(row)), bits)
+        });
+        values.collect()
+    }
+}
+
+/// Bits of the values of patches.
+type Faces = BTreeMap<(usize, Index), Vec<u64>>;
+
+impl Levelled<f64> for FlowingPart {
+    fn time(&self, level: usize) -> f64 {
+        self.world.resource::<Levels>().time(level)
+    }
+
+    fn exists(&self, level: usize) -> bool {
+        self.world.resource::<Topology>().count(level) > 0
+    }
+
+    fn step(&mut self, level: usize, time: f64) {
+        self.world
+            .resource_scope(|world, mut held: Mut<PoolResource<Flow>>| {
+                world.resource_scope(|world, mut levels: Mut<Levels>| {
+                    let topology = world.resource::<Topology>();
+                    step::<f64>(&mut held.0, topology, &mut levels, (level, time));
+                });
+            });
+    }
+
+    fn synchronise(&mut self, level: usize, dt: f64) {
+        let at = (level, dt);
+        self.on_level(at, restrict).unwrap();
+        send_averages_and_fluxes(&mut self.world, level).unwrap();
+        self.count_received(level);
+        self.on_level(at, correct).unwrap();
+        let fields = self.world.resource::<Stores>().all();
+        refresh_halo(&mut self.world, level, &fields).unwrap();
+        self.on_level(at, unify_shared_values).unwrap();
+    }
+}
+
+/// What is left of a run.
+#[derive(Default)]
+struct Outcome {
+    values: Faces,
+    /// Largest divergence and largest value.
+    largest: [f64; 2],
+    /// As [`FlowingPart::received`].
+    received: [usize; 2],
+}
+
+impl Outcome {
+    fn add(&mut self, part: Self) {
+        self.values.extend(part.values);
+        for n in 0..2 {
+            self.largest[n] = self.largest[n].max(part.largest[n]);
+            self.received[n] += part.received[n];
+        }
+    }
+}
+
+/// Makes a root step after each round of changes, on `size` ranks; returns the outcome of all.
+fn run_on(size: usize, rounds: &[Vec<Step>]) -> Outcome {
+    let run = |ranks: ThreadRank| {
+        let mut part = FlowingPart::new(ranks);
+        for (n, steps) in rounds.iter().enumerate() {
+            steps.iter().for_each(|step| part.regrid(step));
+            advance(&mut part, 0, 0.04 * (n + 1) as f64, &[1.0]);
+        }
+        let topology = part.world.resource::<Topology>();
+        let pool = &part.world.resource::<PoolResource<Flow>>().0;
+        Outcome {
+            values: part.values(),
+            largest: divergence_in::<f64>(topology, pool),
+            received: part.received,
+        }
+    };
+    let mut all = Outcome::default();
+    std::thread::scope(|scope| {
+        let ranks = ThreadRank::connect(size).into_iter();
+        let threads: Vec<_> = ranks.map(|rank| scope.spawn(|| run(rank))).collect();
+        for thread in threads {
+            all.add(thread.join().unwrap());
+        }
+    });
+    all
+}
+
+#[test]
+fn circulations_are_corrected_alike_on_one_and_several_ranks() {
+    let rounds = rounds(oblong([true; 3]), 5, [2, MAX_LEVEL]);
+    let alone = run_on(1, &rounds);
+    assert!(alone.values.keys().any(|(level, _)| *level == MAX_LEVEL));
+    assert_eq!(alone.received, [0, 0]);
+    for size in [2, 3] {
+        let together = run_on(size, &rounds);
+        assert!(together.received.iter().all(|&n| n > 0), "{size} ranks");
+        let [divergence, value] = together.largest;
+        assert!(
+            divergence < 10.0 * value * round_off::<f64>(),
+            "{divergence:e} of {value}"
+        );
+        assert!(together.values == alone.values, "{size} ranks");
+    }
 }

@@ -22,7 +22,7 @@ impl Field for Flow {
 
 /// Finest level, and number of levels.
 pub(super) const MAX_LEVEL: usize = 2;
-const LEVELS: usize = MAX_LEVEL + 1;
+pub(super) const LEVELS: usize = MAX_LEVEL + 1;
 /// Values of a component, and of a row.
 pub(super) const VALUES: usize = Centring::Face.values();
 pub(super) const ROW: usize = 3 * VALUES;
@@ -45,6 +45,21 @@ fn beyond(domain: Domain) -> [[BoundaryCondition; 2]; 3] {
         _ => Outflow,
     };
     [0, 1, 2].map(|axis| [kind(axis), kind(axis)])
+}
+
+/// Returns an empty pool with two time levels.
+pub(super) fn pool<R: Element>(
+    domain: Domain,
+    correct: Correct,
+    device: Option<&Device>,
+) -> Pool<Flow> {
+    let spec = FieldSpec {
+        banks: 2,
+        time_levels: 2,
+        correct,
+        ..FieldSpec::faces(["x", "y", "z"])
+    };
+    Pool::new(spec, &beyond(domain), R::PRECISION, device, LEVELS).unwrap()
 }
 
 /// Cells that are not cubes.
@@ -73,13 +88,7 @@ impl Mesh {
     /// Returns the root grid of a domain.
     pub fn of<R: Element>(domain: Domain, correct: Correct, device: Option<&Device>) -> Self {
         let (topology, plans) = root_of_one_rank(domain, MAX_LEVEL);
-        let spec = FieldSpec {
-            banks: 2,
-            time_levels: 2,
-            correct,
-            ..FieldSpec::faces(["x", "y", "z"])
-        };
-        let pool = Pool::new(spec, &beyond(domain), R::PRECISION, device, LEVELS).unwrap();
+        let pool = pool::<R>(domain, correct, device);
         let tables = device.map(|device| DeviceTopology::new(device, domain, LEVELS).unwrap());
         let mut mesh = Self {
             topology,
@@ -206,24 +215,9 @@ impl Mesh {
         }
     }
 
-    /// Returns the largest divergence times the cell width, and the largest value, of all patches.
+    /// Returns the largest divergence as [`divergence_in`].
     pub fn divergence<R: Element>(&self) -> [f64; 2] {
-        let mut largest = [0.0f64; 2];
-        for level in 0..=MAX_LEVEL {
-            let rows = self.topology.rows(level);
-            let values = self.pool.host::<R>(level, rows).unwrap();
-            for row in values.chunks_exact(ROW) {
-                let face = |c: usize, at| row[c * VALUES + Centring::Face.index(c, at)].to_f64();
-                for n in 0..512 {
-                    let at = [n % 8, n / 8 % 8, n / 64];
-                    let d = divergence_at(&self.topology.domain, at, face);
-                    largest[0] = largest[0].max(d.abs());
-                }
-                let size = row.iter().map(|value| value.to_f64().abs());
-                largest[1] = size.fold(largest[1], f64::max);
-            }
-        }
-        largest
+        divergence_in::<R>(&self.topology, &self.pool)
     }
 
     /// Counts the faces whose two copies differ.
@@ -290,6 +284,26 @@ pub(super) fn place_in_row(n: usize) -> (usize, [usize; 3]) {
     let [x, y, _] = Centring::Face.lengths(c, [8; 3]);
     let n = n % VALUES;
     (c, [n % x, n / x % y, n / (x * y)])
+}
+
+/// Returns the largest divergence times the cell width, and the largest value, of all patches.
+pub(super) fn divergence_in<R: Element>(topology: &Topology, pool: &Pool<Flow>) -> [f64; 2] {
+    let mut largest = [0.0f64; 2];
+    for level in 0..=MAX_LEVEL {
+        let rows = topology.rows(level);
+        let values = pool.host::<R>(level, rows).unwrap();
+        for row in values.chunks_exact(ROW) {
+            let face = |c: usize, at| row[c * VALUES + Centring::Face.index(c, at)].to_f64();
+            for n in 0..512 {
+                let at = [n % 8, n / 8 % 8, n / 64];
+                let d = divergence_at(&topology.domain, at, face);
+                largest[0] = largest[0].max(d.abs());
+            }
+            let size = row.iter().map(|value| value.to_f64().abs());
+            largest[1] = size.fold(largest[1], f64::max);
+        }
+    }
+    largest
 }
 
 /// Returns the divergence times the width along x of the cell at `at`; cells have the shape of the domain's.

@@ -1,4 +1,4 @@
-//! Links the patches stored on a rank: parents, children, neighbours, and coarse-fine faces between ranks.
+//! Links the patches stored on a rank: parents, children, neighbours, and coarse-fine faces and edges between ranks.
 
 use super::shared_hierarchy::{LEAF, NeighbourLevel, Octet, side};
 use super::{MISSING, Topology, offset};
@@ -228,18 +228,94 @@ pub fn remote_faces(topology: &Topology, level: usize) -> impl Iterator<Item = P
     let leaves = rows.filter(|&row| topology.is_leaf(row));
     let faces = leaves.flat_map_iter(|row| (0..6).map(move |face| (row, face)));
     let touching = faces.flat_map_iter(|(row, face)| {
-        let beyond = u32::try_from(topology.neighbours(row)[face_direction(face)]).ok();
-        let first = beyond.and_then(|beyond| topology.first_child(beyond));
-        let first = first.filter(|&first| !topology.is_owned(first));
-        let children = first.into_iter().flat_map(move |first| {
-            // across a lower face lies the upper half of the neighbour
-            let near = 1 - face as u32 % 2;
-            let touching = (0..8).filter(move |child| child >> (face / 2) & 1 == near);
-            touching.map(move |child| first + child)
-        });
+        let children = remote_children(topology, row, face_direction(face));
         children.map(move |row| (row, face as u8 ^ 1))
     });
     touching.collect::<Vec<_>>().into_iter()
+}
+
+/// Returns the children of the neighbour of `row` in direction `d` that touch `row`, if they are stored here and belong to
+/// another rank.
+fn remote_children(topology: &Topology, row: u32, d: usize) -> impl Iterator<Item = u32> + use<> {
+    let beyond = u32::try_from(topology.neighbours(row)[d]).ok();
+    let first = beyond.and_then(|beyond| topology.first_child(beyond));
+    let first = first.filter(|&first| !topology.is_owned(first));
+    let facing = children_facing(offset(d));
+    let children = (0..8).filter(move |child| facing >> child & 1 == 1);
+    let all = first.map(|first| children.map(move |child| first + child));
+    all.into_iter().flatten()
+}
+
+/// Returns the mask of the children of a patch that touch the patch from which it is `step` away.
+#[must_use]
+pub fn children_facing(step: [i32; 3]) -> u8 {
+    let touches = |c: i32| (0..3).all(|a| step[a] == 0 || (c >> a & 1) == i32::from(step[a] < 0));
+    (0..8).filter(|&c| touches(c)).map(|c| 1 << c).sum()
+}
+
+/// Returns the directions in which refined neighbours of a leaf may provide it with values on edges. Refined neighbours in
+/// other directions have the same values as one of these.
+pub fn edge_providers(topology: &Topology, leaf: u32) -> impl Iterator<Item = usize> {
+    let refined = |n: i32| u32::try_from(n).is_ok_and(|n| !topology.is_leaf(n));
+    at_edges(topology.neighbours(leaf), refined)
+}
+
+/// Returns the directions of faces, and of edges at whose two faces no neighbour is `fine`.
+fn at_edges(around: &[i32; 27], fine: impl Fn(i32) -> bool) -> impl Iterator<Item = usize> {
+    (0..27).filter(move |&d| {
+        let step = offset(d);
+        let axes = || (0..3).filter(|&a| step[a] != 0);
+        let is_coarse = |without: usize| {
+            let mut face = step;
+            face[without] = 0;
+            !fine(around[direction(face)])
+        };
+        match axes().count() {
+            1 => true,
+            2 => axes().all(is_coarse),
+            _ => false,
+        }
+    })
+}
+
+/// Returns the distinct fine patches of other ranks that provide values on edges to leaf patches of `level` on this rank,
+/// by owner, then along the Hilbert curve.
+#[must_use]
+pub fn remote_at_edges(topology: &Topology, level: usize) -> Vec<u32> {
+    let near = topology.octets_near_others(level, NeighbourLevel::Finer);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
+    let leaves = rows.filter(|&row| topology.is_leaf(row));
+    let providers = leaves.flat_map_iter(|row| {
+        edge_providers(topology, row).flat_map(move |d| remote_children(topology, row, d))
+    });
+    let providers = providers.map(|row| (topology.owner(row), row)).collect();
+    let providers = in_order(topology, providers);
+    providers.map(|(_, row)| row).collect()
+}
+
+/// Returns the fine patches of this rank that provide values on edges to leaf patches of `level` of other ranks, with these
+/// ranks: by rank, then along the Hilbert curve.
+pub fn provided_at_edges(topology: &Topology, level: usize) -> impl Iterator<Item = (usize, u32)> {
+    let near = topology.octets_near_others(level + 1, NeighbourLevel::Coarser);
+    let rows = near.flat_map_iter(|octet| octet.rows(octet.owned));
+    let provided = rows.flat_map_iter(|row| {
+        let around = topology.neighbours(row);
+        let coarse = at_edges(around, |n| n != COARSER).filter(|&d| around[d] == COARSER);
+        let coarse = coarse.filter_map(move |d| coarse_neighbour(topology, row, d));
+        let others = coarse.filter(|&coarse| !topology.is_owned(coarse));
+        others.map(move |coarse| (topology.owner(coarse), row))
+    });
+    in_order(topology, provided.collect())
+}
+
+/// Sorts rows by rank, then along the Hilbert curve, and removes repeated ones.
+fn in_order(
+    topology: &Topology,
+    mut rows: Vec<(usize, u32)>,
+) -> impl Iterator<Item = (usize, u32)> + use<> {
+    rows.sort_unstable_by_key(|&(peer, row)| (peer, topology.key(row)));
+    rows.dedup();
+    rows.into_iter()
 }
 
 /// Sorts faces by rank, then along the Hilbert curve.
