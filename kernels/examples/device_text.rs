@@ -15,8 +15,8 @@ use nestar_kernels::hydro::{
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::RowShape;
 use nestar_kernels::mesh::device::{
-    CONSERVE, FLUXES, FaceText, FieldText, MAP, MARK, PROLONG, REDUCE, RESTRICT, SUBCYCLE,
-    SkeletonFunction, TOTALS, TRANSFER, WINDOW, WRITE_BACK,
+    CIRCULATION_REGISTERS, CIRCULATIONS, CONSERVE, FLUXES, FaceText, FieldText, MAP, MARK, PROLONG,
+    REDUCE, RESTRICT, SUBCYCLE, SkeletonFunction, TOTALS, TRANSFER, WINDOW, WRITE_BACK,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::mesh::subcycle::{CONTINUE, DONE, Outcome, RETRY, Subcycle};
@@ -252,11 +252,12 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         states: None,
         ..field(0)
     };
+    let of_faces = [&of_mesh[..], &[CIRCULATIONS, CIRCULATION_REGISTERS]].concat();
     let window = SkeletonFunction::Window(3);
     let window = on_faces.program(&window.items(), &window.texts(true, &[WINDOW]));
     let mut texts = vec![
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
-        ("skeletons_faces", on_faces.program(&[], &of_mesh)),
+        ("skeletons_faces", on_faces.program(&[], &of_faces)),
         ("window_faces", window),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_fallback", fluid(&other)),

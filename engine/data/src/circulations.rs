@@ -12,7 +12,8 @@ use nestar_engine_mesh::Topology;
 use nestar_engine_mesh::topology::links::remote_at_edges;
 use nestar_kernels::PATCH;
 use nestar_kernels::mesh::circulations::{
-    FINE_SURFACE, SURFACE, average_surface, copy_surface, fine_surface_index, surface_index,
+    FINE_SURFACE, SURFACE, average_surface, copy_surface, edge_in_child, fine_surface_index,
+    step_beside, surface_index, touches_edges,
 };
 use nestar_kernels::mesh::fluxes::flux_mismatch;
 use nestar_kernels::mesh::{COARSER, Centring, direction};
@@ -94,7 +95,7 @@ impl<R: Real> CirculationRegisters<R> {
         let leaves = leaves.filter(|&row| topology.is_leaf(row));
         let beside = |row: u32, is: &dyn Fn(i32) -> bool| {
             let around = topology.neighbours(row);
-            edge_directions().any(|d| is(around[d]))
+            (0..27).any(|d| touches_edges(d) && is(around[d as usize]))
         };
         let coarse = leaves.filter(|&row| beside(row, &refined)).collect();
         let fine = topology.rows(level + 1).iter().copied();
@@ -196,39 +197,20 @@ impl<R: Real> CirculationRegisters<R> {
     /// Finds the fine register of an edge on the surface of `row`: its index among all of the level; `None` if no refined
     /// patch touches the edge. Patches at faces come before the one across the edge; all hold the same bits.
     fn fine_edge(&self, topology: &Topology, row: u32, c: usize, at: [usize; 3]) -> Option<usize> {
-        let [along, b, e] = [c % 3, (c + 1) % 3, (c + 2) % 3];
-        let beyond = |axis: usize| i32::from(at[axis] == PATCH) - i32::from(at[axis] == 0);
-        let half = PATCH / 2;
-        for (first, second) in [(true, false), (false, true), (true, true)] {
-            let mut step = [0; 3];
-            step[b] = if first { beyond(b) } else { 0 };
-            step[e] = if second { beyond(e) } else { 0 };
-            if (first && step[b] == 0) || (second && step[e] == 0) {
-                continue;
-            }
+        let (component, at) = (c as i32, at.map(|i| i as i32));
+        (0..3).find_map(|n| {
+            // without a neighbour, the step leads to the row itself, a leaf
+            let step = step_beside(n, component, at);
             let beside = topology.neighbours(row)[direction(step)];
-            let Some(children) = u32::try_from(beside)
-                .ok()
-                .and_then(|n| topology.first_child(n))
-            else {
-                continue;
-            };
-            let (mut child, mut within) = (0, [0; 3]);
-            for axis in [along, b, e] {
-                // the place in the neighbour, from 0 to 8
-                let place = (at[axis] as i32 - PATCH as i32 * step[axis]) as usize;
-                let last = if axis == along { half - 1 } else { half };
-                let upper = usize::from(place > last);
-                child |= (upper as u32) << axis;
-                within[axis] = place - half * upper;
-            }
-            let slot = self.fine_slot[(children + child) as usize];
-            let inside = fine_surface_index(c, within);
+            let beside = u32::try_from(beside).ok()?;
+            let children = topology.first_child(beside)?;
+            let edge = edge_in_child(component, at, step);
+            let slot = self.fine_slot[children as usize + edge.child as usize];
+            let inside = fine_surface_index(c, edge.at.map(|i| i as usize));
             let inside = inside.filter(|_| slot != NONE);
             let inside = inside.expect("a fine patch at a coarse edge has registers");
-            return Some(slot as usize * self.components * FINE_SURFACE + inside);
-        }
-        None
+            Some(slot as usize * self.components * FINE_SURFACE + inside)
+        })
     }
 }
 
@@ -256,17 +238,6 @@ impl<R: Real + bytemuck::Pod> CirculationRegisters<R> {
 /// Returns the values of a slot.
 fn range_of(slot: u32, length: usize) -> std::ops::Range<usize> {
     slot as usize * length..(slot as usize + 1) * length
-}
-
-/// Iterates over the 18 neighbours in a table of 27 that share a face or an edge with a patch.
-fn edge_directions() -> impl Iterator<Item = usize> {
-    let sides = |d: usize| {
-        [d % 3, d / 3 % 3, d / 9]
-            .iter()
-            .filter(|&&s| s != 1)
-            .count()
-    };
-    (0..27).filter(move |&d| (1..=2).contains(&sides(d)))
 }
 
 /// Replaces a list of rows and their slots.

@@ -290,7 +290,7 @@ impl<F: Field> Pool<F> {
                 device => device.commit(level, dt)?),
             Correct::Circulations => with_storage!(&mut self.storage,
                 typed => typed.circulations.commit(level, dt),
-                _ => ()),
+                device => device.commit(level, dt)?),
             Correct::None => (),
         }
         self.end_stages(level);

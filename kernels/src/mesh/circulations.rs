@@ -23,34 +23,126 @@ pub fn circulated<R: Lane>(u: R, first: &[R; 2], second: &[R; 2], rate: &[R; 2])
     u - (rate[0] * (second[1] - second[0]) - rate[1] * (first[1] - first[0]))
 }
 
-/// Returns the place of an edge around the surface of a block with `n` cells: 0 to `4 n - 1`; `None` inside.
+/// Returns the place of an edge around the surface of a block with `n` cells: 0 to `4 n - 1`; -1 inside.
 ///
 /// `first` and `second` are its positions along the two axes after its own, in cyclic order, 0 to `n`.
+#[device]
 #[must_use]
-pub fn place_around(n: usize, first: usize, second: usize) -> Option<usize> {
-    match (first, second) {
-        (_, 0) => Some(first),
-        (_, last) if last == n => Some(n + 1 + first),
-        (0, _) => Some(2 * n + 1 + second),
-        (last, _) if last == n => Some(3 * n + second),
-        _ => None,
+pub fn place_around(n: i32, first: i32, second: i32) -> i32 {
+    if second == 0 {
+        first
+    } else if second == n {
+        n + 1 + first
+    } else if first == 0 {
+        2 * n + 1 + second
+    } else if first == n {
+        3 * n + second
+    } else {
+        -1
     }
 }
 
-/// Returns the index of an edge of component `c` among those on the surface of a patch, by component, then place around, then along the
-/// edge; `None` inside.
+/// Returns the index of an edge of component `c` among those on the surface of a block with `n` cells, by component, then place around, then
+/// along the edge; -1 inside.
+#[device]
+#[must_use]
+pub fn index_on_surface(n: i32, c: i32, at: [i32; 3]) -> i32 {
+    let first = at[((c + 1) % 3) as usize];
+    let second = at[((c + 2) % 3) as usize];
+    let around = place_around(n, first, second);
+    let index = (4 * n * c + around) * n + at[(c % 3) as usize];
+    if around < 0 { -1i32 } else { index }
+}
+
+/// As [`index_on_surface`] for a patch, `None` inside.
 #[must_use]
 pub fn surface_index(c: usize, at: [usize; 3]) -> Option<usize> {
-    let around = place_around(PATCH, at[(c + 1) % 3], at[(c + 2) % 3])?;
-    Some(c * SURFACE + around * PATCH + at[c % 3])
+    let index = index_on_surface(PATCH as i32, c as i32, at.map(|i| i as i32));
+    usize::try_from(index).ok()
 }
 
 /// As [`surface_index`] for coarse edges on the surface of a fine patch, with positions 0 to 4 in coarse cells.
 #[must_use]
 pub fn fine_surface_index(c: usize, at: [usize; 3]) -> Option<usize> {
-    let half = PATCH / 2;
-    let around = place_around(half, at[(c + 1) % 3], at[(c + 2) % 3])?;
-    Some(c * FINE_SURFACE + around * half + at[c % 3])
+    let index = index_on_surface(PATCH as i32 / 2, c as i32, at.map(|i| i as i32));
+    usize::try_from(index).ok()
+}
+
+/// Returns `true` if the neighbour in direction `d` of a table of 27 shares a face or an edge with the patch.
+#[device]
+#[must_use]
+pub fn touches_edges(d: i32) -> bool {
+    let x = if d % 3 == 1 { 0 } else { 1 };
+    let y = if d / 3 % 3 == 1 { 0 } else { 1 };
+    let z = if d / 9 == 1 { 0 } else { 1 };
+    let sides = x + y + z;
+    sides == 1 || sides == 2
+}
+
+/// Returns -1 on the lower side of a patch, 1 on its upper side, else 0.
+#[device]
+fn side_at(place: i32) -> i32 {
+    if place == 0 {
+        -1
+    } else if place == 8 {
+        1
+    } else {
+        0
+    }
+}
+
+/// Returns the step from a patch to neighbour `n` (0 to 2) beside the edge of component `c` at `at`; 0 along all axes if there is none.
+///
+/// Neighbours at faces come before the one across the edge.
+#[device]
+#[must_use]
+pub fn step_beside(n: i32, c: i32, at: [i32; 3]) -> [i32; 3] {
+    let b = (c + 1) % 3;
+    let e = (c + 2) % 3;
+    let first = side_at(at[b as usize]);
+    let second = side_at(at[e as usize]);
+    let mut step = [0, 0, 0];
+    if n == 0 || (n == 2 && second != 0) {
+        step[b as usize] = first;
+    }
+    if n == 1 || (n == 2 && first != 0) {
+        step[e as usize] = second;
+    }
+    step
+}
+
+/// Place of a coarse edge in the children of a refined patch.
+#[device]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdgeInChild {
+    /// The child, with its sides as bits z y x.
+    pub child: i32,
+    /// Position in the child, 0 to 4 in coarse cells.
+    pub at: [i32; 3],
+}
+
+/// Finds the edge of component `c` at `at` of a patch in the children of the neighbour at `step`.
+#[device]
+#[must_use]
+pub fn edge_in_child(c: i32, at: [i32; 3], step: [i32; 3]) -> EdgeInChild {
+    let mut found = EdgeInChild {
+        child: 0,
+        at: [0, 0, 0],
+    };
+    let mut bit = 1i32;
+    for axis in 0..3 {
+        // the place in the neighbour, from 0 to 8; the plane between two children belongs to the lower one
+        let place = at[axis as usize] - 8 * step[axis as usize];
+        let last = if axis == c % 3 { 3 } else { 4 };
+        if place > last {
+            found.child += bit;
+            found.at[axis as usize] = place - 4;
+        } else {
+            found.at[axis as usize] = place;
+        }
+        bit *= 2;
+    }
+    found
 }
 
 /// Iterates over the edges of component `c` of a block with `n` cells.
@@ -118,15 +210,36 @@ mod tests {
 
     #[test]
     fn each_edge_of_the_surface_has_a_place_of_its_own() {
-        for (n, values) in [(PATCH, SURFACE), (PATCH / 2, FINE_SURFACE)] {
-            let mut places: Vec<usize> = (0..=n)
-                .flat_map(|second| (0..=n).filter_map(move |first| place_around(n, first, second)))
+        for (n, values) in [(8, SURFACE), (4, FINE_SURFACE)] {
+            let mut places: Vec<i32> = (0..=n)
+                .flat_map(|second| (0..=n).map(move |first| place_around(n, first, second)))
+                .filter(|&place| place >= 0)
                 .collect();
             places.sort_unstable();
             assert_eq!(places, (0..4 * n).collect::<Vec<_>>());
-            assert_eq!(4 * n * n, values);
-            assert_eq!(place_around(n, 1, 1), None);
+            assert_eq!(4 * n * n, values as i32);
+            assert_eq!(place_around(n, 1, 1), -1);
         }
+    }
+
+    #[test]
+    fn an_edge_is_sought_at_faces_before_the_patch_across_it() {
+        let steps = |c, at| [0, 1, 2].map(|n| step_beside(n, c, at));
+        assert_eq!(steps(0, [3, 8, 0]), [[0, 1, 0], [0, 0, -1], [0, 1, -1]]);
+        assert_eq!(steps(2, [5, 2, 7]), [[0; 3]; 3]);
+        assert_eq!(steps(1, [8, 5, 4]), [[0; 3], [1, 0, 0], [0; 3]]);
+        // the last coarse edge along x, in the upper child along x of the patch above along y
+        let EdgeInChild { child, at } = edge_in_child(3, [7, 8, 4], [0, 1, 0]);
+        assert_eq!((child, at), (1, [3, 0, 4]));
+        let EdgeInChild { child, at } = edge_in_child(1, [0, 4, 5], [-1, 0, 0]);
+        assert_eq!((child, at), (7, [4, 0, 1]));
+    }
+
+    #[test]
+    fn eighteen_neighbours_share_a_face_or_an_edge() {
+        let beside = (0..27).filter(|&d| touches_edges(d));
+        assert_eq!(beside.count(), 18);
+        assert!(touches_edges(12) && touches_edges(3) && !touches_edges(13) && !touches_edges(0));
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub const PROLONG: &str = include_str!("prolong.cu");
 pub const RESTRICT: &str = include_str!("restrict.cu");
 /// Flux registers and the flux correction.
 pub const FLUXES: &str = include_str!("fluxes.cu");
+/// Records circulations along edges; follows [`VIEW`].
+pub const CIRCULATIONS: &str = include_str!("circulations.cuh");
+/// Circulation registers and the correction of faces; follows [`CIRCULATIONS`] and [`FLUXES`].
+pub const CIRCULATION_REGISTERS: &str = include_str!("circulations.cu");
 /// Conserved totals.
 pub const TOTALS: &str = include_str!("totals.cu");
 /// Packing and unpacking of rows.
@@ -59,7 +63,7 @@ pub const MARK: &str = include_str!("mark.cu");
 /// Topology tables; needs no field.
 pub const TOPOLOGY: &str = include_str!("topology.cu");
 
-/// Patches per block of `mesh_assign_coarse`, `mesh_assign_fine` and the kernels of [`TOPOLOGY`].
+/// Patches per block of the kernels that assign slots of registers and of those of [`TOPOLOGY`].
 pub const PATCHES_PER_BLOCK: usize = 256;
 /// Values per block of `mesh_commit`.
 pub const COMMIT_PER_BLOCK: usize = 4096;

@@ -44,7 +44,7 @@ RS_FN Mismatch mismatch_at(const CorrectionParameters& p, int row, int f, int sl
 
 RS_FN REAL correction(const CorrectionParameters& p, const Mismatch& m, int c) {
   const REAL difference = ::nestar_kernels::mesh::fluxes::flux_mismatch<REAL>(
-      p.coarse_flux[m.coarse + c * FACE], p.reference[m.fine + c * QUARTER], p.change[m.fine + c * QUARTER], (REAL)p.dt);
+      p.coarse[m.coarse + c * FACE], p.reference[m.fine + c * QUARTER], p.change[m.fine + c * QUARTER], (REAL)p.dt);
   // a larger flux through an upper face decreases the value, through a lower face increases it
   return m.upper ? -(difference * m.width) : difference * m.width;
 }
@@ -128,7 +128,7 @@ KERNEL(mesh_assign_fine, mesh::parameters::AssignParameters) {
   }
 }
 
-// Adds the fluxes of an accepted step to the registers of the coarser level.
+// Adds the fluxes or circulations of an accepted step to the registers of the coarser level.
 KERNEL(mesh_commit, mesh::parameters::CommitParameters<mesh::REAL>) {
   using namespace mesh;
   EACH(i, COMMIT_CHUNK) {

@@ -12,6 +12,7 @@ pub fn items() -> Vec<&'static Item> {
     vec![
         GatherView,
         FluxRegisterView,
+        CirculationRegisterView,
         ProlongParameters,
         RestrictParameters,
         ShareParameters,
@@ -77,6 +78,20 @@ pub struct FluxRegisterView<R> {
     pub attempt: Address<R>,
 }
 
+/// Registers for the circulations along edges of a level's coarse-fine borders. A level without such borders has no slots.
+#[device]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CirculationRegisterView<R> {
+    /// `[row]`: slot of a patch as the coarse side; -1 for none.
+    pub coarse_slot: Address<i32>,
+    /// `[row]`: slot of a patch as the fine side; -1 for none.
+    pub fine_slot: Address<i32>,
+    /// `[slot][component][256]`: edges of the surface, see [`index_on_surface`](super::circulations::index_on_surface).
+    pub coarse_edges: Address<R>,
+    /// `[slot][component][64]`: coarse edges of the tentative step.
+    pub attempt: Address<R>,
+}
+
 /// Parameters of `mesh_prolong`.
 #[device]
 #[derive(Clone, Copy)]
@@ -138,7 +153,7 @@ pub struct RepairedCells {
     pub corrections: u64,
 }
 
-/// Counts the flux registers between two levels.
+/// Counts the registers between two levels.
 #[device]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Zeroable, bytemuck::Pod)]
 #[repr(C)]
@@ -151,7 +166,8 @@ pub struct RegisterCounts {
     pub fine: u32,
 }
 
-/// Parameters of `mesh_assign_coarse` and `mesh_assign_fine`.
+/// Parameters of the kernels that assign slots: `mesh_assign_coarse` and `mesh_assign_fine` for fluxes, `mesh_assign_coarse_edges` and
+/// `mesh_assign_fine_edges` for circulations.
 #[device]
 #[derive(Clone, Copy)]
 pub struct AssignParameters {
@@ -161,9 +177,9 @@ pub struct AssignParameters {
     pub neighbours: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// `[row][6]`, as in [`FluxRegisterView`].
+    /// `[row][6]`, as in [`FluxRegisterView`], or `[row]`, as in [`CirculationRegisterView`].
     pub coarse_slot: Address<i32>,
-    /// `[row][6]`.
+    /// The same for the fine side.
     pub fine_slot: Address<i32>,
     /// Patches with coarse-side registers, in any order.
     pub corrected: Address<i32>,
@@ -199,11 +215,11 @@ pub struct RegisterTransferParameters<R> {
 #[device]
 #[derive(Clone, Copy)]
 pub struct CommitParameters<R> {
-    /// `[slot][component][4][4]`: fluxes of the step.
+    /// Fluxes or circulations of the step on the fine side.
     pub attempt: Address<R>,
-    /// See [`RegisterTransferParameters`].
+    /// Those of the first fine step.
     pub reference: Address<R>,
-    /// See [`RegisterTransferParameters`].
+    /// Sum over later steps of step length times (attempt - reference).
     pub change: Address<R>,
     /// Length of the step.
     pub dt: f64,
@@ -213,7 +229,7 @@ pub struct CommitParameters<R> {
     pub begun: bool,
 }
 
-/// Parameters of `mesh_correct`.
+/// Parameters of `mesh_correct` for fluxes and `mesh_correct_faces` for circulations.
 #[device]
 #[derive(Clone, Copy)]
 pub struct CorrectionParameters<R> {
@@ -225,15 +241,15 @@ pub struct CorrectionParameters<R> {
     pub neighbours: Address<i32>,
     /// First children, `[row]`.
     pub first_child: Address<i32>,
-    /// See [`FluxRegisterView`].
+    /// See [`FluxRegisterView`] and [`CirculationRegisterView`].
     pub coarse_slot: Address<i32>,
-    /// See [`FluxRegisterView`].
+    /// The same for the fine side.
     pub fine_slot: Address<i32>,
-    /// See [`FluxRegisterView`].
-    pub coarse_flux: Address<R>,
-    /// See [`RegisterTransferParameters`].
+    /// Fluxes or circulations of the step on the coarse side.
+    pub coarse: Address<R>,
+    /// See [`CommitParameters`].
     pub reference: Address<R>,
-    /// See [`RegisterTransferParameters`].
+    /// See [`CommitParameters`].
     pub change: Address<R>,
     /// `[row]`: set when a row changes.
     pub stale: Address<u8>,

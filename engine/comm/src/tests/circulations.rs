@@ -11,14 +11,22 @@ use crate::exchange::{mark_new_patches, refresh_halo, send_averages_and_fluxes};
 use crate::hierarchy::ExchangePlans;
 use crate::regrid::{apply_changes, create_root};
 use bevy_ecs::prelude::*;
+use nestar_device::{Address, Number, device};
+use nestar_engine_data::device::DeviceTopology;
 use nestar_engine_data::operators::{correct, restrict, unify_shared_values};
 use nestar_engine_data::{
-    Correct, Element, FaultBox, LevelView, MeshContext, ParticleKinds, Pool, PoolResource, Stores,
+    Correct, Element, FaultBox, LevelView, MeshContext, ParticleKinds, Pool, PoolResource, Store,
+    Stores,
 };
+use nestar_engine_device::{Device, DeviceKind, Kernel, LaunchShape};
 use nestar_engine_mesh::patch::PatchComponents;
-use nestar_engine_mesh::{Clock, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology};
+use nestar_engine_mesh::{
+    Clock, Domain, HilbertPartition, LevelClock, Levels, NewRows, RefineRequests, Topology,
+};
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::circulations::circulated;
+use nestar_kernels::mesh::device::CIRCULATIONS;
+use nestar_kernels::mesh::parameters::CirculationRegisterView;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Steps of a level within one of the coarser level, as parts of its length.
@@ -29,6 +37,74 @@ struct Flowing {
     mesh: Mesh,
     /// `false` to leave out the correction: a control.
     corrects: bool,
+    /// Records circulations on the device, if the values are there.
+    recorder: Option<Recorder>,
+}
+
+/// Records the circulations of all patches of a level.
+const RECORD: &str = "
+KERNEL(record_edges, EDGES_OF_ROWS<mesh::REAL>) {
+  constexpr int ROW = mesh::COMPONENTS * mesh::EDGES;
+  const mesh::REAL* edges = p.edges + (rs::i64)launch::block() * ROW;
+  mesh::store_circulations(p.registers, p.rows[launch::block()], edges, mesh::EDGES);
+}
+";
+
+/// Parameters of the kernel.
+#[device]
+struct EdgesOfRows<R> {
+    registers: CirculationRegisterView<R>,
+    rows: Address<i32>,
+    edges: Address<R>,
+}
+
+/// The kernel on its device.
+struct Recorder {
+    device: Device,
+    kernel: Kernel,
+}
+
+impl Recorder {
+    fn new(pool: &Pool<Flow>, device: &Device) -> Self {
+        let kernel = RECORD.replace("EDGES_OF_ROWS", &EdgesOfRows.path());
+        let text = pool
+            .device()
+            .program(&[EdgesOfRows], &[CIRCULATIONS, &kernel]);
+        let module = device.compile("edges", &text).unwrap();
+        Self {
+            device: device.clone(),
+            kernel: module.kernel("record_edges").unwrap(),
+        }
+    }
+
+    /// Records circulations along the edges of all patches of a level, `[row][component][648]`.
+    fn record<R: Element>(
+        &self,
+        pool: &Pool<Flow>,
+        tables: &DeviceTopology,
+        level: usize,
+        edges: &[R],
+    ) {
+        let values = self.device.buffer(edges.len()).unwrap();
+        self.device.upload(&values, 0, edges).unwrap();
+        let parameters = EdgesOfRows::<Number> {
+            registers: pool.device().circulation_view(level),
+            rows: tables.rows(level).into(),
+            edges: values.address().into(),
+        };
+        let shape = LaunchShape::of(tables.count(level), 64);
+        self.device
+            .launch(&self.kernel, shape, &parameters)
+            .unwrap();
+    }
+}
+
+/// Records circulations as [`Recorder::record`] on the host.
+fn record_on_host<R: Element>(pool: &Pool<Flow>, rows: &[u32], level: usize, edges: &[R]) {
+    for (edges, &row) in edges.chunks_exact(3 * Centring::Edge.values()).zip(rows) {
+        // SAFETY: one thread records row after row.
+        unsafe { pool.typed::<R>().circulations.record(level, row, edges) };
+    }
 }
 
 /// Returns the values on the edges of a row, `[component][648]`.
@@ -91,12 +167,13 @@ fn advance<R>(mesh: &mut impl Levelled<R>, level: usize, until: f64, parts: &[f6
     }
 }
 
-/// Makes a step of `level` to `time` by the curl of [`edges`].
+/// Makes a step of `level` to `time` by the curl of [`edges`]; `record` stores them in the registers.
 fn step<R: Element>(
     pool: &mut Pool<Flow>,
     topology: &Topology,
     levels: &mut Levels,
     (level, time): (usize, f64),
+    record: impl FnOnce(&Pool<Flow>, &[R]),
 ) {
     let clock = levels.clock(level);
     let dt = time - clock.time;
@@ -104,13 +181,14 @@ fn step<R: Element>(
     let rate = rate.map(|w| R::lit(dt / w));
     let rows = topology.rows(level);
     let before = pool.host::<R>(level, rows).unwrap();
-    let mut after = Vec::new();
-    for (values, &row) in before.chunks_exact(ROW).zip(rows) {
-        let edges = edges::<R>(topology, level, row, clock.steps as i32);
-        // SAFETY: one thread records row after row.
-        unsafe { pool.typed::<R>().circulations.record(level, row, &edges) };
-        after.extend(after_step(values, &edges, rate));
-    }
+    let number = clock.steps as i32;
+    let of_row = |&row: &u32| edges::<R>(topology, level, row, number);
+    let edges: Vec<R> = rows.iter().flat_map(of_row).collect();
+    record(pool, &edges);
+    let edges = edges.chunks_exact(3 * Centring::Edge.values());
+    let each = before.chunks_exact(ROW).zip(edges);
+    let after = each.flat_map(|(values, edges)| after_step(values, edges, rate));
+    let after: Vec<R> = after.collect();
     pool.commit(level, time, dt, rows).unwrap();
     pool.store(level, rows, &after).unwrap();
     let steps = clock.steps + 1;
@@ -124,11 +202,16 @@ fn step<R: Element>(
 
 impl Flowing {
     fn new<R: Element>() -> Self {
-        let mut mesh = Mesh::of::<R>(oblong([true; 3]), Correct::Circulations, None);
+        Self::on::<R>(oblong([true; 3]), None)
+    }
+
+    fn on<R: Element>(domain: Domain, device: Option<&Device>) -> Self {
+        let mut mesh = Mesh::of::<R>(domain, Correct::Circulations, device);
         mesh.stir::<R>(0, 1, true);
         Self {
-            mesh,
             corrects: true,
+            recorder: device.map(|device| Recorder::new(&mesh.pool, device)),
+            mesh,
         }
     }
 
@@ -186,9 +269,14 @@ impl<R: Element> Levelled<R> for Flowing {
             topology,
             levels,
             pool,
+            tables,
             ..
         } = &mut self.mesh;
-        step::<R>(pool, topology, levels, (level, time));
+        let record = |pool: &Pool<Flow>, edges: &[R]| match (&self.recorder, tables) {
+            (Some(recorder), Some(tables)) => recorder.record(pool, tables, level, edges),
+            _ => record_on_host(pool, topology.rows(level), level, edges),
+        };
+        step::<R>(pool, topology, levels, (level, time), record);
     }
 
     fn synchronise(&mut self, level: usize, dt: f64) {
@@ -238,18 +326,8 @@ fn fine_circulations_that_agree_with_the_coarse_ones_change_nothing() {
     /// The same vector on all edges of all levels, in all steps.
     fn uniform<R: Element>(flowing: &mut Flowing, level: usize, dt: f64) {
         let rows = flowing.mesh.topology.rows(level).to_vec();
-        let one_third = vec![R::lit(1.0 / 3.0); 3 * Centring::Edge.values()];
-        for &row in &rows {
-            // SAFETY: one thread records row after row.
-            unsafe {
-                flowing
-                    .mesh
-                    .pool
-                    .typed::<R>()
-                    .circulations
-                    .record(level, row, &one_third)
-            };
-        }
+        let one_third = vec![R::lit(1.0 / 3.0); rows.len() * 3 * Centring::Edge.values()];
+        record_on_host(&flowing.mesh.pool, &rows, level, &one_third);
         let (time, values) = (
             flowing.mesh.levels.time(level) + dt,
             flowing.mesh.pool.host::<R>(level, &rows).unwrap(),
@@ -408,7 +486,10 @@ impl Levelled<f64> for FlowingPart {
             .resource_scope(|world, mut held: Mut<PoolResource<Flow>>| {
                 world.resource_scope(|world, mut levels: Mut<Levels>| {
                     let topology = world.resource::<Topology>();
-                    step::<f64>(&mut held.0, topology, &mut levels, (level, time));
+                    let record = |pool: &Pool<Flow>, edges: &[f64]| {
+                        record_on_host(pool, topology.rows(level), level, edges);
+                    };
+                    step(&mut held.0, topology, &mut levels, (level, time), record);
                 });
             });
     }
@@ -472,12 +553,17 @@ fn run_on(size: usize, domain: Domain, rounds: &[Vec<Step>]) -> Outcome {
     all
 }
 
-#[test]
-fn circulations_are_corrected_alike_on_one_and_several_ranks() {
-    let domain = Domain {
+/// Returns a periodic domain of twelve root patches.
+fn small() -> Domain {
+    Domain {
         root: [3, 2, 2],
         ..oblong([true; 3])
-    };
+    }
+}
+
+#[test]
+fn circulations_are_corrected_alike_on_one_and_several_ranks() {
+    let domain = small();
     let rounds = rounds(domain, 2, [2, MAX_LEVEL]);
     let alone = run_on(1, domain, &rounds);
     assert!(alone.values.keys().any(|(level, _)| *level == MAX_LEVEL));
@@ -495,4 +581,49 @@ fn circulations_are_corrected_alike_on_one_and_several_ranks() {
         assert!(together.values == alone.values, "{size} ranks");
     }
     assert!(along_edges_only > 0);
+}
+
+#[test]
+fn host_and_device_correct_circulations_to_the_same_bits() {
+    fn check<R: Element>(device: &Device) {
+        let mut both = [None, Some(device)].map(|device| Flowing::on::<R>(small(), device));
+        for flowing in &mut both {
+            flowing.live::<R>(2);
+        }
+        let [host, device] = both.map(|flowing| flowing.mesh);
+        for level in 0..=MAX_LEVEL {
+            let rows = host.topology.rows(level);
+            assert_eq!(rows, device.topology.rows(level));
+            assert!(!rows.is_empty(), "level {level}");
+            let [a, b] = [&host, &device].map(|mesh| mesh.pool.host::<R>(level, rows).unwrap());
+            let differs = |(a, b): (&R, &R)| a.bits() != b.bits();
+            let first = a.iter().zip(&b).position(differs);
+            assert_eq!(first.map(|n| place_in_row(n % ROW)), None, "level {level}");
+        }
+        let registers = &host.pool.typed::<R>().circulations;
+        let corrected = [0, 1].map(|level| registers.corrected(level).len());
+        assert!(corrected.iter().sum::<usize>() > 20, "{corrected:?}");
+    }
+    match Device::open(DeviceKind::Emulated) {
+        Err(why) => println!("skipped: {why}"),
+        Ok(device) => {
+            check::<f64>(&device);
+            check::<f32>(&device);
+        }
+    }
+}
+
+#[test]
+fn a_device_refuses_circulations_on_several_ranks() {
+    match Device::open(DeviceKind::Emulated) {
+        Err(why) => println!("skipped: {why}"),
+        Ok(device) => {
+            let mut mesh = Mesh::of::<f64>(small(), Correct::Circulations, Some(&device));
+            let cuts = HilbertPartition::new(mesh.topology.domain.root, 2, LEVELS);
+            mesh.topology.share_among_ranks(0, cuts.into());
+            let refused = mesh.with_pool(|pool, around| pool.on_regrid(around, 0, &[]));
+            let why = refused.unwrap_err().to_string();
+            assert!(why.contains("by one rank only; start one process"), "{why}");
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(super) struct Mesh {
     plans: ExchangePlans,
     pub levels: Levels,
     pub pool: Pool<Flow>,
-    tables: Option<DeviceTopology>,
+    pub tables: Option<DeviceTopology>,
 }
 
 /// The kinds of the domain's faces: walls along y and open ends along z where it is not periodic.

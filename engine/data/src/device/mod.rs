@@ -1,4 +1,4 @@
-//! Fields on a device: banks, flux registers, and the operators of the engine as kernels.
+//! Fields on a device: banks, registers, and the operators of the engine as kernels.
 
 pub(super) mod cells;
 mod operators;
@@ -7,7 +7,7 @@ pub(super) mod subcycle;
 pub(crate) mod topology;
 mod transfer;
 
-pub use registers::RegisterView;
+pub use registers::{CirculationView, RegisterView};
 pub use topology::DeviceTopology;
 
 use super::Precision;
@@ -16,7 +16,8 @@ use super::registers::StageShare;
 use nestar_device::{Item, Number};
 use nestar_engine_device::{Buffer, Device, DeviceError, Growable, Kernel, Module, ReusableBuffer};
 use nestar_kernels::mesh::device::{
-    FLUXES, FaceText, FieldText, PROLONG, REGISTER_TRANSFER, RESTRICT, TOTALS, TRANSFER,
+    CIRCULATION_REGISTERS, CIRCULATIONS, FLUXES, FaceText, FieldText, PROLONG, REGISTER_TRANSFER,
+    RESTRICT, TOTALS, TRANSFER,
 };
 use nestar_kernels::mesh::parameters::{GatherView, RepairedCells};
 use nestar_kernels::mesh::{Boundaries, FAULT_WORDS, FaceRule, RuleFault};
@@ -81,7 +82,7 @@ pub struct DevicePool {
     repaired: Buffer<RepairedCells>,
     /// The present value of `repaired`; `None` after work that may have changed it.
     known_repaired: Mutex<Option<RepairedCells>>,
-    /// Flux registers, if the field is flux-corrected.
+    /// Registers, if the field is corrected.
     registers: Option<DeviceRegisters>,
     kernels: FieldKernels,
     /// Kernels of cell and face functions, by skeleton, kernel name and function key.
@@ -112,34 +113,17 @@ impl DevicePool {
         boundaries: Boundaries<R>,
         levels: usize,
     ) -> Result<Self, DeviceError> {
-        if spec.correct == Correct::Circulations {
-            return Err(DeviceError::Setup(
-                "circulations along edges are corrected on the host only; set run.device = \"cpu\""
-                    .into(),
-            ));
-        }
         let text = field_text(spec, &boundaries)?;
-        let source = text.program(
-            &[],
-            &[
-                PROLONG,
-                RESTRICT,
-                FLUXES,
-                REGISTER_TRANSFER,
-                TOTALS,
-                TRANSFER,
-            ],
-        );
+        let source = text.program(&[], &skeletons(spec.correct));
         let module = device.compile("mesh", &source)?;
-        let (components, value_bytes) = (spec.components.len(), size_of::<R>());
+        let value_bytes = size_of::<R>();
         let row_bytes = spec.row_values() * value_bytes;
         let fitting = device.memory()?.total as usize / (spec.banks * row_bytes);
         let most_rows = fitting.min(i32::MAX as usize / 8);
-        let values = [components, value_bytes, spec.stages];
         Ok(Self {
             device: device.clone(),
             precision: R::PRECISION,
-            components,
+            components: spec.components.len(),
             text,
             explain: Box::new(move |words| explain(&boundaries, words)),
             banks: (0..spec.banks)
@@ -150,9 +134,7 @@ impl DevicePool {
             fault: device.buffer(FAULT_WORDS)?,
             repaired: device.buffer(1)?,
             known_repaired: Mutex::new(Some(RepairedCells::default())),
-            registers: (spec.correct == Correct::Fluxes)
-                .then(|| DeviceRegisters::new(device, &module, values, levels, most_rows))
-                .transpose()?,
+            registers: DeviceRegisters::new(device, &module, spec, value_bytes, levels, most_rows)?,
             kernels: FieldKernels::of(&module)?,
             functions: Mutex::new(BTreeMap::new()),
             tables: Mutex::default(),
@@ -202,7 +184,7 @@ impl DevicePool {
         self.banks[bank].address()
     }
 
-    /// Returns the memory of the flux registers, bytes.
+    /// Returns the memory of the registers, bytes.
     #[must_use]
     pub fn register_bytes(&self) -> usize {
         self.registers.as_ref().map_or(0, DeviceRegisters::bytes)
@@ -223,15 +205,33 @@ impl DevicePool {
     /// As [`DevicePool::register_view`]; with `adds`, fluxes are added to those of the step.
     #[must_use]
     pub fn flux_view(&self, level: usize, adds: bool) -> RegisterView {
-        let registers = self.registers.as_ref();
+        let registers = self.flux_registers();
         registers.map_or_else(RegisterView::default, |r| r.view(level, adds))
     }
 
     /// Returns where a stage of a step of `level` records its fluxes, and where those of earlier stages are stored.
     #[must_use]
     pub fn stage_views(&self, level: usize, stage: StageShare) -> [RegisterView; 2] {
-        let registers = self.registers.as_ref();
+        let registers = self.flux_registers();
         registers.map_or_else(Default::default, |r| r.stage_views(level, stage))
+    }
+
+    fn flux_registers(&self) -> Option<&DeviceRegisters> {
+        let registers = self.registers.as_ref();
+        registers.filter(|r| !r.hold_circulations())
+    }
+
+    /// Returns where a step of `level` records the circulations along coarse-fine edges, by `mesh::store_circulations` of
+    /// [`CIRCULATIONS`](nestar_kernels::mesh::device::CIRCULATIONS).
+    ///
+    /// # Panics
+    /// If circulations of the field are not corrected.
+    #[must_use]
+    pub fn circulation_view(&self, level: usize) -> CirculationView {
+        let registers = self.registers.as_ref();
+        let registers = registers.filter(|r| r.hold_circulations());
+        let registers = registers.expect("the field has circulation registers");
+        registers.circulation_view(level)
     }
 
     fn value_bytes(&self) -> usize {
@@ -316,6 +316,22 @@ fn explain<R>(boundaries: &Boundaries<R>, words: &[u32; FAULT_WORDS]) -> Option<
         FaceRule::Rule(rule) => rule.fault_message(&fault),
         _ => None,
     }
+}
+
+/// Returns the texts of the operators of a field that is corrected by `correct`.
+fn skeletons(correct: Correct) -> Vec<&'static str> {
+    let mut texts = vec![
+        PROLONG,
+        RESTRICT,
+        FLUXES,
+        REGISTER_TRANSFER,
+        TOTALS,
+        TRANSFER,
+    ];
+    if correct == Correct::Circulations {
+        texts.extend([CIRCULATIONS, CIRCULATION_REGISTERS]);
+    }
+    texts
 }
 
 fn field_text<R: Element>(

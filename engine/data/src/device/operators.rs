@@ -110,8 +110,8 @@ impl DevicePool {
         self.device.launch(&self.kernels.share, shape, &parameters)
     }
 
-    /// Replaces coarse fluxes by fine ones at coarse-fine faces; `bank` is the present one of the level. Returns `true`
-    /// if there are any.
+    /// Replaces coarse fluxes or circulations by fine ones at coarse-fine borders; `bank` is the present one of the level.
+    /// Returns `true` if there are any.
     pub(crate) fn correct(
         &self,
         tables: &DeviceTopology,

@@ -1,7 +1,8 @@
-//! Flux registers on a device, with the same meaning as [`FluxRegisters`](crate::FluxRegisters). The order of
-//! slots is arbitrary.
+//! Registers for fluxes or circulations on a device, with the same meaning as [`FluxRegisters`](crate::FluxRegisters) and
+//! [`CirculationRegisters`](crate::CirculationRegisters). The order of slots is arbitrary.
 
 use super::topology::DeviceTopology;
+use crate::field_spec::{Correct, FieldSpec};
 use crate::registers::StageShare;
 use crate::store::{DevicePieces, Piece};
 use nestar_device::{Address, Number};
@@ -10,6 +11,7 @@ use nestar_engine_device::{
 };
 use nestar_engine_mesh::topology::links::remote_faces;
 use nestar_engine_mesh::{LevelClock, Topology};
+use nestar_kernels::mesh::circulations::{FINE_SURFACE, SURFACE};
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
 use nestar_kernels::mesh::fluxes::{FACE, QUARTER};
 use nestar_kernels::mesh::parameters::{
@@ -20,13 +22,54 @@ use nestar_kernels::mesh::parameters::{
 /// Where a step records the fluxes through coarse-fine faces of a level.
 pub type RegisterView = nestar_kernels::mesh::parameters::FluxRegisterView<Number>;
 
+/// Where a step records the circulations along coarse-fine edges of a level.
+pub type CirculationView = nestar_kernels::mesh::parameters::CirculationRegisterView<Number>;
+
+/// Size of the registers of one correction, and the kernels that assign and use them.
+struct RegisterLayout {
+    /// Largest number of registers of a patch on either side.
+    slots: usize,
+    /// Values of a component in a coarse-side register.
+    coarse: usize,
+    /// Values of a component in a fine-side register.
+    fine: usize,
+    assign_coarse: &'static str,
+    assign_fine: &'static str,
+    correct: &'static str,
+}
+
+impl RegisterLayout {
+    /// Returns the layout for a correction; `None` if it needs no registers.
+    fn of(correct: Correct) -> Option<Self> {
+        match correct {
+            Correct::None => None,
+            Correct::Fluxes => Some(Self {
+                slots: 6,
+                coarse: FACE,
+                fine: QUARTER,
+                assign_coarse: "mesh_assign_coarse",
+                assign_fine: "mesh_assign_fine",
+                correct: "mesh_correct",
+            }),
+            Correct::Circulations => Some(Self {
+                slots: 1,
+                coarse: SURFACE,
+                fine: FINE_SURFACE,
+                assign_coarse: "mesh_assign_coarse_edges",
+                assign_fine: "mesh_assign_fine_edges",
+                correct: "mesh_correct_faces",
+            }),
+        }
+    }
+}
+
 /// The registers between level `l` and `l + 1`.
 #[derive(Default)]
 struct DeviceLevelPair {
     counts: RegisterCounts,
     /// Patches with coarse-side registers.
     corrected: ReusableBuffer<i32>,
-    coarse_flux: ReusableBuffer<u8>,
+    coarse: ReusableBuffer<u8>,
     reference: ReusableBuffer<u8>,
     change: ReusableBuffer<u8>,
     attempt: ReusableBuffer<u8>,
@@ -36,9 +79,12 @@ struct DeviceLevelPair {
     begun: bool,
 }
 
-/// All flux registers of a field.
+/// All registers of a field.
 pub(super) struct DeviceRegisters {
     device: Device,
+    /// What the registers hold.
+    correct_by: Correct,
+    layout: RegisterLayout,
     components: usize,
     value_bytes: usize,
     has_stages: bool,
@@ -47,7 +93,7 @@ pub(super) struct DeviceRegisters {
     counts: Buffer<RegisterCounts>,
     /// Scratch memory: faces of fine patches of other ranks during slot assignment.
     remote: ReusableBuffer<Piece>,
-    /// Slots, `[row][6]`.
+    /// Slots, `[row][slots of a patch]`.
     coarse_slot: Growable<i32>,
     fine_slot: Growable<i32>,
     assign_coarse: Kernel,
@@ -58,29 +104,41 @@ pub(super) struct DeviceRegisters {
 }
 
 impl DeviceRegisters {
+    /// Creates the registers that the correction of `spec` needs, if any, for values of `value_bytes` bytes.
     pub(super) fn new(
         device: &Device,
         module: &Module,
-        [components, value_bytes, stages]: [usize; 3],
+        spec: &FieldSpec,
+        value_bytes: usize,
         levels: usize,
         most_rows: usize,
-    ) -> Result<Self, DeviceError> {
-        Ok(Self {
+    ) -> Result<Option<Self>, DeviceError> {
+        let Some(layout) = RegisterLayout::of(spec.correct) else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
             device: device.clone(),
-            components,
+            correct_by: spec.correct,
+            components: spec.components.len(),
             value_bytes,
-            has_stages: stages > 1,
+            has_stages: spec.stages > 1,
             pairs: (0..levels).map(|_| DeviceLevelPair::default()).collect(),
             counts: device.buffer(levels)?,
             remote: ReusableBuffer::default(),
-            coarse_slot: device.growable(6 * most_rows)?,
-            fine_slot: device.growable(6 * most_rows)?,
-            assign_coarse: module.kernel("mesh_assign_coarse")?,
-            assign_fine: module.kernel("mesh_assign_fine")?,
+            coarse_slot: device.growable(layout.slots * most_rows)?,
+            fine_slot: device.growable(layout.slots * most_rows)?,
+            assign_coarse: module.kernel(layout.assign_coarse)?,
+            assign_fine: module.kernel(layout.assign_fine)?,
             commit: module.kernel("mesh_commit")?,
-            correct: module.kernel("mesh_correct")?,
+            correct: module.kernel(layout.correct)?,
             give_slots: module.kernel("mesh_assign_slots")?,
-        })
+            layout,
+        }))
+    }
+
+    /// Returns `true` if the registers hold circulations.
+    pub(super) fn hold_circulations(&self) -> bool {
+        self.correct_by == Correct::Circulations
     }
 
     /// Returns the memory in use, bytes.
@@ -88,15 +146,15 @@ impl DeviceRegisters {
         let pair = |p: &DeviceLevelPair| {
             let values = p.reference.bytes() + p.change.bytes() + p.attempt.bytes();
             let stages = p.stages[0].bytes() + p.stages[1].bytes();
-            values + stages + p.coarse_flux.bytes() + p.corrected.bytes()
+            values + stages + p.coarse.bytes() + p.corrected.bytes()
         };
         let pairs: usize = self.pairs.iter().map(pair).sum();
         pairs + self.coarse_slot.bytes() + self.fine_slot.bytes()
     }
 
     pub(super) fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
-        self.coarse_slot.grow(6 * rows)?;
-        self.fine_slot.grow(6 * rows)
+        self.coarse_slot.grow(self.layout.slots * rows)?;
+        self.fine_slot.grow(self.layout.slots * rows)
     }
 
     /// Rebuilds the registers on both sides of `level` after a regrid; all become zero.
@@ -106,6 +164,12 @@ impl DeviceRegisters {
         topology: &Topology,
         level: usize,
     ) -> Result<(), DeviceError> {
+        if self.hold_circulations() && topology.is_shared() {
+            return Err(DeviceError::Setup(
+                "circulations along edges are corrected on a device by one rank only; start one process or set run.device = \"cpu\""
+                    .into(),
+            ));
+        }
         let pairs = level.saturating_sub(1)..level + 1;
         self.device.fill_zero(&self.counts, pairs.clone())?;
         for pair in pairs.clone() {
@@ -171,7 +235,7 @@ impl DeviceRegisters {
         }
     }
 
-    /// Assigns slots to the faces between `pair` and `pair + 1` and counts them.
+    /// Assigns slots to the patches between `pair` and `pair + 1` and counts them.
     fn assign(&mut self, tables: &DeviceTopology, pair: usize) -> Result<(), DeviceError> {
         let (coarse, fine) = (tables.count(pair), tables.count(pair + 1));
         self.pairs[pair].corrected.provide(&self.device, coarse)?;
@@ -205,12 +269,12 @@ impl DeviceRegisters {
         let value = self.components * self.value_bytes;
         let pair = &mut self.pairs[pair];
         pair.counts = counts;
-        let fine = counts.fine as usize * QUARTER * value;
-        let coarse = counts.coarse as usize * FACE * value;
+        let fine = counts.fine as usize * self.layout.fine * value;
+        let coarse = counts.coarse as usize * self.layout.coarse * value;
         let stages = usize::from(self.has_stages);
         let [of_coarse, of_fine] = &mut pair.stages;
         for (values, bytes) in [
-            (&mut pair.coarse_flux, coarse),
+            (&mut pair.coarse, coarse),
             (&mut pair.reference, fine),
             (&mut pair.change, fine),
             (&mut pair.attempt, fine),
@@ -230,7 +294,7 @@ impl DeviceRegisters {
         let coarse = &self.pairs[level];
         if coarse.counts.coarse > 0 {
             view.coarse_slot = self.coarse_slot.address().into();
-            view.coarse_flux = coarse.coarse_flux.address().into();
+            view.coarse_flux = coarse.coarse.address().into();
         }
         if let Some(fine) = level.checked_sub(1).map(|below| &self.pairs[below])
             && fine.counts.fine > 0
@@ -266,7 +330,18 @@ impl DeviceRegisters {
         [to, earlier]
     }
 
-    /// Accepts a step of `level` of length `dt`: adds its fluxes to the sums for the coarser level.
+    /// Returns where a step of `level` records its circulations.
+    pub(super) fn circulation_view(&self, level: usize) -> CirculationView {
+        let sides = self.view(level, false);
+        CirculationView {
+            coarse_slot: sides.coarse_slot,
+            fine_slot: sides.fine_slot,
+            coarse_edges: sides.coarse_flux,
+            attempt: sides.attempt,
+        }
+    }
+
+    /// Accepts a step of `level` of length `dt`: adds its fluxes or circulations to the sums for the coarser level.
     /// The sums of the finer level restart.
     pub(super) fn commit(&mut self, level: usize, dt: f64) -> Result<(), DeviceError> {
         self.pairs[level].begun = false;
@@ -274,7 +349,7 @@ impl DeviceRegisters {
             return Ok(());
         };
         let begun = std::mem::replace(&mut pair.begun, true);
-        let count = pair.counts.fine as usize * QUARTER * self.components;
+        let count = pair.counts.fine as usize * self.layout.fine * self.components;
         let parameters = CommitParameters::<Number> {
             attempt: pair.attempt.address().into(),
             reference: pair.reference.address().into(),
@@ -292,8 +367,8 @@ impl DeviceRegisters {
         )
     }
 
-    /// Corrects the coarse cells of the level after a step; `level` is its present bank. Returns `true` if there are
-    /// any.
+    /// Corrects the coarse cells or faces of the level after a step; `level` is its present bank. Returns `true` if there
+    /// are any.
     pub(super) fn correct(
         &self,
         tables: &DeviceTopology,
@@ -310,7 +385,7 @@ impl DeviceRegisters {
             first_child: tables.first_child().into(),
             coarse_slot: self.coarse_slot.address().into(),
             fine_slot: self.fine_slot.address().into(),
-            coarse_flux: pair.coarse_flux.address().into(),
+            coarse: pair.coarse.address().into(),
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
             stale,
