@@ -17,6 +17,7 @@ use nestar_kernels::mesh::RowShape;
 use nestar_kernels::mesh::device::{
     CIRCULATION_REGISTERS, CIRCULATIONS, CONSERVE, FLUXES, FaceText, FieldText, MAP, MARK, PROLONG,
     REDUCE, RESTRICT, SUBCYCLE, SkeletonFunction, TOTALS, TRANSFER, WINDOW, WRITE_BACK,
+    gathered_faces,
 };
 use nestar_kernels::mesh::prolong::SlopeLimiter;
 use nestar_kernels::mesh::subcycle::{CONTINUE, DONE, Outcome, RETRY, Subcycle};
@@ -245,6 +246,21 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     let mesh_with_field = with_field.program(&[], &of_mesh);
     let parts = [&magnetised.text(), STEP, RATES];
     let magnetised = with_field.program(&magnetised.items(), &parts);
+    let with_face_field = FluidProgram {
+        method: FluidMethod {
+            magnetic: Some(MagneticMethod::ConstrainedTransport),
+            riemann: RiemannSolver::Hlld,
+            ..FluidMethod::default()
+        },
+        ..other
+    };
+    let parts = [&with_face_field.text(), STEP, RATES];
+    let face_field = FieldText {
+        components: 8 + with_face_field.scalars,
+        states: Some(mesh::StateRules::of::<hydro::FaceFieldStates, 8>().items),
+        ..field(0)
+    };
+    let face_field = face_field.program(&with_face_field.items(), &parts);
     let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
     let on_faces = FieldText {
         components: 3,
@@ -259,6 +275,11 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         ("skeletons_mesh", field(1).program(&[], &of_mesh)),
         ("skeletons_faces", on_faces.program(&[], &of_faces)),
         ("window_faces", window),
+        (
+            "skeletons_gathered_faces",
+            on_faces.program(&[], &[&gathered_faces(2)]),
+        ),
+        ("skeletons_face_field", face_field),
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_fallback", fluid(&other)),
         ("skeletons_staged", fluid(&staged)),

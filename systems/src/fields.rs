@@ -9,10 +9,9 @@ use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
 use nestar_engine::{Engine, Error};
-use nestar_kernels::hydro::magnetic::FIELD_COMPONENTS;
 use nestar_kernels::hydro::{
-    BarotropicStates, DualEnergy, DualStates, EquationOfState, GasStates, LawConstants,
-    MagneticMethod, MagneticStates, RiemannSolver,
+    BarotropicStates, DualEnergy, DualStates, EquationOfState, FaceFieldStates, GasStates,
+    LawConstants, MagneticMethod, MagneticStates, RiemannSolver,
 };
 use nestar_kernels::mesh::{ShareSets, StateRules};
 use std::sync::Arc;
@@ -318,7 +317,7 @@ pub struct GasModel {
     pub frozen: bool,
     /// The Riemann solver.
     pub riemann: RiemannSolver,
-    /// Treatment of a magnetic field; if set, field and cleaning variable are stored after the first five components.
+    /// Treatment of a magnetic field; if set, the field, with GLM its cleaning variable too, is stored after the first five components.
     pub magnetic: Option<MagneticMethod>,
     /// Dual-energy thresholds; if set, the internal energy is stored after the first five components.
     pub dual: Option<DualEnergy>,
@@ -364,8 +363,19 @@ impl GasModel {
     /// Returns the component of the first scalar.
     #[must_use]
     pub(crate) fn first_scalar(&self) -> usize {
-        let of_field = self.magnetic.map_or(0, |_| FIELD_COMPONENTS);
-        self.equation.components() + of_field + usize::from(self.dual.is_some())
+        self.equation.components() + self.field_components() + usize::from(self.dual.is_some())
+    }
+
+    /// Returns the number of components of the magnetic field in a cell.
+    #[must_use]
+    pub(crate) fn field_components(&self) -> usize {
+        self.magnetic.map_or(0, MagneticMethod::components)
+    }
+
+    /// Returns `true` if the magnetic field is one on cell faces, whose means are components of the gas.
+    #[must_use]
+    pub(crate) fn has_face_field(&self) -> bool {
+        self.magnetic == Some(MagneticMethod::ConstrainedTransport)
     }
 
     /// Returns the component of the magnetic field along x, which those along y and z and the cleaning variable follow.
@@ -391,6 +401,7 @@ impl GasModel {
     pub(crate) fn states(&self) -> StateRules {
         let rules = match self.dual {
             None if self.polytrope().is_some() => StateRules::of::<BarotropicStates, 4>(),
+            None if self.has_face_field() => StateRules::of::<FaceFieldStates, 8>(),
             None if self.magnetic.is_some() => StateRules::of::<MagneticStates, 9>(),
             None => StateRules::of::<GasStates, 5>(),
             Some(dual) => StateRules::of::<DualStates, 6>().with_threshold(dual.kinetic),
@@ -524,6 +535,13 @@ impl GasModel {
             )
         })
     }
+}
+
+/// Magnetic field on cell faces, each along the normal of its face. The gas has the means of both faces of a cell.
+pub struct MagneticFaces;
+
+impl Field for MagneticFaces {
+    const NAME: &'static str = "magnetic_faces";
 }
 
 /// Density of all matter that is a source of gravity.

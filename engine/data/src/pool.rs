@@ -167,6 +167,12 @@ impl<F: Field> Pool<F> {
         }
     }
 
+    /// Returns `true` if only some rows are in memory, as in previews of the initial hierarchy.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        with_storage!(&self.storage, typed => typed.is_partial(), _ => false)
+    }
+
     /// Returns the bank with the present state of `level`.
     #[must_use]
     pub fn current(&self, level: usize) -> usize {

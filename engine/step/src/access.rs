@@ -255,6 +255,13 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
         view(&self.pool.0, &self.place, 0)
     }
 
+    /// Returns a view for kernels that change the present state of some own rows of a level. It marks the halo and data derived from these rows
+    /// as stale; on a device, the kernels mark the rows. Collective, also without rows.
+    pub fn change_rows_on(&mut self, level: usize, rows: &[u32]) -> FieldView<'_, F> {
+        self.pool.0.touch(level, rows);
+        view_on(&self.pool.0, &self.place, level, 0)
+    }
+
     /// Restricts children to covered cells by averaging; returns the number of cells corrected on the host.
     pub(super) fn restrict(&mut self) -> Result<u64, DeviceError> {
         operators::restrict(&mut self.pool.0, &self.place.rows.view())

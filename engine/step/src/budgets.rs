@@ -41,15 +41,28 @@ impl Budgets {
     /// # Panics
     /// If the number of totals differs from that of the budget.
     pub fn add(&mut self, id: BudgetId, totals: &CellTotals) {
+        self.add_sums(id, totals.level(), totals.integrals());
+    }
+
+    /// Adds sums of an accepted step of `level` on this rank, integrals over its cells.
+    ///
+    /// # Panics
+    /// If the number of sums differs from that of the budget.
+    pub fn add_sums(
+        &mut self,
+        id: BudgetId,
+        level: usize,
+        sums: impl IntoIterator<Item = ExactSum>,
+    ) {
         let budget = &mut self.0[id.0];
-        let (name, has, gives) = (&budget.name, budget.numbers.len(), totals.count());
+        let sums: Vec<ExactSum> = sums.into_iter().collect();
+        let (name, has, gives) = (&budget.name, budget.numbers.len(), sums.len());
         assert!(
             has == gives,
             "the budget `{name}` has {has} numbers, but receives {gives}"
         );
-        let own = budget.own[totals.level()].iter_mut();
-        for (own, integral) in own.zip(totals.integrals()) {
-            own.merge(&integral);
+        for (own, sum) in budget.own[level].iter_mut().zip(&sums) {
+            own.merge(sum);
         }
     }
 

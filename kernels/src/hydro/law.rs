@@ -1,9 +1,9 @@
 //! Laws of the gas: the equation of state, and what the passes of the solver need of a law.
 //!
-//! A law has `N` components: the gamma law five, laws without energy four ([`barotropic`]), gas with a magnetic field nine ([`magnetic`]). The
-//! passes and the text of devices know `N` and these functions only.
+//! A law has `N` components: the gamma law five, laws without energy four ([`barotropic`]), gas with a magnetic field at cell centres nine
+//! ([`magnetic`]), with one on cell faces eight ([`transport`]). The passes and the text of devices know `N` and these functions only.
 use super::riemann::{self, hlle};
-use super::{barotropic, characteristic, eos, hancock, magnetic};
+use super::{barotropic, characteristic, eos, hancock, magnetic, transport};
 use crate::choice::choices;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, device};
@@ -66,6 +66,9 @@ pub trait Law<const N: usize>: 'static {
 
     /// `true` if components do not contain all of a conserved quantity, see [`Law::remainder`].
     const HAS_REMAINDER: bool = false;
+
+    /// `true` if the last three components are the means of a field on faces, which changes by electric fields on edges.
+    const HAS_FACE_FIELD: bool = false;
 
     /// Returns the part of each conserved quantity that its component does not contain, see [`magnetic::remainder`].
     #[inline(always)]
@@ -137,8 +140,17 @@ macro_rules! select_law {
             ($crate::hydro::EquationOfState::GammaLaw, None) => {
                 $function::<$($before),+, $crate::hydro::law::GammaLaw, 5>
             }
-            ($crate::hydro::EquationOfState::GammaLaw, Some(_)) => {
+            (
+                $crate::hydro::EquationOfState::GammaLaw,
+                Some($crate::hydro::MagneticMethod::Glm),
+            ) => {
                 $function::<$($before),+, $crate::hydro::law::Magnetised, 9>
+            }
+            (
+                $crate::hydro::EquationOfState::GammaLaw,
+                Some($crate::hydro::MagneticMethod::ConstrainedTransport),
+            ) => {
+                $function::<$($before),+, $crate::hydro::law::WithFaceField, 8>
             }
             ($crate::hydro::EquationOfState::Isothermal, _) => {
                 $function::<$($before),+, $crate::hydro::law::Isothermal, 4>
@@ -434,6 +446,118 @@ impl Law<9> for Magnetised {
         _: &LawNumbers<V>,
         _: impl Fn(V, V) -> V,
     ) -> [V; 9] {
+        unreachable!("slopes with magnetic fields are limited in primitive variables")
+    }
+}
+
+/// Ideal gas with a magnetic field on cell faces.
+pub struct WithFaceField;
+
+/// Returns the numbers of the law with the cleaning speed 0.
+#[inline(always)]
+fn at_rest<V: Simd>(law: &LawNumbers<V>) -> LawNumbers<V> {
+    let zero = V::lit(0.0);
+    [law[0], law[1], zero, zero]
+}
+
+/// Returns both states without their cleaning variables.
+#[inline(always)]
+fn both_without_cleaning<V: Simd>((low, high): ([V; 9], [V; 9])) -> ([V; 8], [V; 8]) {
+    (
+        transport::without_cleaning(&low),
+        transport::without_cleaning(&high),
+    )
+}
+
+impl Law<8> for WithFaceField {
+    const PRESSURE: usize = 4;
+    const HAS_REMAINDER: bool = true;
+    const HAS_FACE_FIELD: bool = true;
+
+    #[inline(always)]
+    fn remainder<V: Simd>(u: &[V; 8]) -> [V; 8] {
+        transport::remainder(u)
+    }
+
+    #[inline(always)]
+    fn pressure<V: Simd>(variable: V, _: &LawNumbers<V>) -> V {
+        variable
+    }
+
+    #[inline(always)]
+    fn primitive<V: Simd>(u: &[V; 8], law: &LawNumbers<V>) -> [V; 8] {
+        transport::without_cleaning(&Magnetised::primitive(&transport::with_cleaning(u), law))
+    }
+
+    #[inline(always)]
+    fn checked_signal_rate<V: Simd>(u: &[V; 8], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V {
+        Magnetised::checked_signal_rate(&transport::with_cleaning(u), inverse_dx, law)
+    }
+
+    #[inline(always)]
+    fn flux<V: Simd, const SOLVER: u32>(l: &[V; 8], r: &[V; 8], law: &LawNumbers<V>) -> [V; 8] {
+        let [l, r] = [l, r].map(transport::with_cleaning);
+        transport::without_cleaning(&Magnetised::flux::<V, SOLVER>(&l, &r, &at_rest(law)))
+    }
+
+    #[inline(always)]
+    fn flux_hlle<V: Simd>(l: &[V; 8], r: &[V; 8], law: &LawNumbers<V>) -> [V; 8] {
+        let [l, r] = [l, r].map(transport::with_cleaning);
+        transport::without_cleaning(&Magnetised::flux_hlle(&l, &r, &at_rest(law)))
+    }
+
+    #[inline(always)]
+    fn flux_smoothed<V: Simd>(l: &[V; 8], r: &[V; 8], law: &LawNumbers<V>) -> [V; 8] {
+        let [l, r] = [l, r].map(transport::with_cleaning);
+        transport::without_cleaning(&Magnetised::flux_smoothed(&l, &r, &at_rest(law)))
+    }
+
+    #[inline(always)]
+    fn half_step<V: Simd>(
+        w: &[V; 8],
+        half: &[[V; 8]; 3],
+        rates: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> [V; 8] {
+        let [x, y, z] = half;
+        let half = [x, y, z].map(transport::with_cleaning);
+        let w = transport::with_cleaning(w);
+        transport::without_cleaning(&Magnetised::half_step(&w, &half, rates, &at_rest(law)))
+    }
+
+    #[inline(always)]
+    fn predicted<V: Simd>(_: &[V; 8], _: &[V; 8], _: &LawNumbers<V>) -> [V; 8] {
+        unreachable!("the predictor does not know magnetic fields")
+    }
+
+    #[inline(always)]
+    fn edges<V: Simd>(w: &[V; 8], h: &[V; 8], distances: [&[V; 8]; 2]) -> ([V; 8], [V; 8]) {
+        let [w, h] = [w, h].map(transport::with_cleaning);
+        let [lower, upper] = distances.map(transport::with_cleaning);
+        both_without_cleaning(Magnetised::edges(&w, &h, [&lower, &upper]))
+    }
+
+    #[inline(always)]
+    fn traced_edges<V: Simd>(
+        w: &[V; 8],
+        h: &[V; 8],
+        distances: [&[V; 8]; 2],
+        rate: V,
+        law: &LawNumbers<V>,
+    ) -> ([V; 8], [V; 8]) {
+        let [w, h] = [w, h].map(transport::with_cleaning);
+        let [lower, upper] = distances.map(transport::with_cleaning);
+        let (distances, law) = ([&lower, &upper], at_rest(law));
+        both_without_cleaning(Magnetised::traced_edges(&w, &h, distances, rate, &law))
+    }
+
+    #[inline(always)]
+    fn limited_waves<V: Simd>(
+        _: &[V; 8],
+        _: [&[V; 8]; 2],
+        _: &LawNumbers<V>,
+        _: impl Fn(V, V) -> V,
+    ) -> [V; 8] {
         unreachable!("slopes with magnetic fields are limited in primitive variables")
     }
 }

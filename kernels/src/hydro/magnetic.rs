@@ -17,12 +17,22 @@ use nestar_device::{Lane, Real, device};
 choices! {
     /// Treatment of the divergence of the magnetic field.
     pub enum MagneticMethod;
+    /// Fields on cell faces, whose divergence stays zero to round-off (constrained transport; Evans & Hawley 1988; Gardiner & Stone 2005).
+    ConstrainedTransport = "ct";
     /// Fields at cell centres; errors of the divergence move away and are damped (GLM; Dedner et al. 2002).
     Glm = "glm";
 }
 
-/// Components of a magnetic field: the field, and the cleaning variable.
-pub const FIELD_COMPONENTS: usize = 4;
+impl MagneticMethod {
+    /// Returns the number of components of the field in a cell: the field, and with GLM the cleaning variable.
+    #[must_use]
+    pub const fn components(self) -> usize {
+        match self {
+            MagneticMethod::ConstrainedTransport => 3,
+            MagneticMethod::Glm => 4,
+        }
+    }
+}
 
 /// Cleaning of the divergence in a step of a level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -148,7 +158,7 @@ pub fn checked_signal_rate<R: Lane>(u: &[R; 9], inverse_dx: &[R; 3], gamma: R) -
 
 /// Returns `rate A(w) x`, the change of the primitive state `w` along one axis by the differences `x`. Velocity and field along the axis come
 /// first; `volume` is one over the density, `law` holds the ratio of specific heats and the cleaning speed. Terms with the divergence of the
-/// field are left out.
+/// field are left out: its errors move with the gas (Powell et al. 1999, J. Comput. Phys. 154, 284).
 #[device]
 fn flux_jacobian_times<R: Lane>(
     w: &[R; 9],
@@ -165,7 +175,7 @@ fn flux_jacobian_times<R: Lane>(
         rate * (w[1] * x[2] - pull * x[6]),
         rate * (w[1] * x[3] - pull * x[7]),
         rate * (w[1] * x[4] + law[0] * w[4] * x[1]),
-        rate * (law[1] * x[8]),
+        rate * (w[1] * x[5] + law[1] * x[8]),
         rate * ((w[1] * x[6] + w[6] * x[1]) - w[5] * x[2]),
         rate * ((w[1] * x[7] + w[7] * x[1]) - w[5] * x[3]),
         rate * (law[1] * x[5]),

@@ -16,6 +16,7 @@ pub mod riemann;
 pub mod shock;
 pub mod solver;
 mod states;
+pub mod transport;
 pub mod weno;
 
 #[cfg(test)]
@@ -35,7 +36,7 @@ pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
     PatchStep,
 };
-pub use states::{BarotropicStates, DualStates, GasStates, MagneticStates};
+pub use states::{BarotropicStates, DualStates, FaceFieldStates, GasStates, MagneticStates};
 
 /// Cells of a face of a patch.
 const FACE: usize = crate::PATCH * crate::PATCH;
@@ -195,7 +196,7 @@ impl FluidMethod {
     /// Returns the number of variables of the law, which is that of its primitive variables.
     #[must_use]
     pub fn variables_of_law(&self) -> usize {
-        let of_field = self.magnetic.map_or(0, |_| magnetic::FIELD_COMPONENTS);
+        let of_field = self.magnetic.map_or(0, MagneticMethod::components);
         self.equation.components() + of_field
     }
 
@@ -203,7 +204,14 @@ impl FluidMethod {
     /// levels, and are not corrected.
     #[must_use]
     pub fn cleaning_component(&self) -> Option<usize> {
-        self.magnetic.map(|_| self.variables_of_law() - 1)
+        let cleans = self.magnetic == Some(MagneticMethod::Glm);
+        cleans.then(|| self.variables_of_law() - 1)
+    }
+
+    /// Returns `true` if the magnetic field is one on cell faces.
+    #[must_use]
+    pub fn has_face_field(&self) -> bool {
+        self.magnetic == Some(MagneticMethod::ConstrainedTransport)
     }
 
     /// Returns the Riemann solver for the text of a device; `None` if it does not serve the law.
@@ -364,6 +372,15 @@ fn magnetic_items() -> Vec<&'static Item> {
         magnetic::edges::ITEM,
         magnetic::traced_edges::ITEM,
         riemann::magnetic::flux_smoothed::ITEM,
+        transport::remainder::ITEM,
+        transport::interpolated::ITEM,
+        transport::from_interpolated::ITEM,
+        transport::repaired::ITEM,
+        transport::is_physical::ITEM,
+        transport::with_field::ITEM,
+        transport::electric_field::ITEM,
+        transport::mean_electric_field::ITEM,
+        transport::contact_electric_field::ITEM,
     ]
 }
 

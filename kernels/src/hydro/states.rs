@@ -1,6 +1,6 @@
 //! State functions of gas for averages, corrections and interpolations.
 
-use super::{barotropic, dual, eos, magnetic};
+use super::{barotropic, dual, eos, magnetic, transport};
 use crate::mesh::States;
 use nestar_device::{Item, Real};
 
@@ -131,5 +131,38 @@ impl States<9> for MagneticStates {
 
     fn remainder<R: Real>(u: &[R; 9]) -> [R; 9] {
         magnetic::remainder(u)
+    }
+}
+
+/// Gas with a magnetic field on cell faces; as [`MagneticStates`] without the cleaning variable.
+pub struct FaceFieldStates;
+
+impl States<8> for FaceFieldStates {
+    const ITEMS: [&'static Item; 4] = [
+        transport::is_physical::ITEM,
+        transport::interpolated::ITEM,
+        transport::from_interpolated::ITEM,
+        transport::repaired::ITEM,
+    ];
+    const REMAINDER: Option<&'static Item> = Some(transport::remainder::ITEM);
+
+    fn physical<R: Real>(u: &[R; 8]) -> bool {
+        transport::is_physical(u)
+    }
+
+    fn primitive<R: Real>(u: &[R; 8]) -> [R; 8] {
+        transport::interpolated(u)
+    }
+
+    fn conserved<R: Real>(w: &[R; 8]) -> [R; 8] {
+        transport::from_interpolated(w)
+    }
+
+    fn repaired<R: Real>(u: &[R; 8], w: &[R; 8]) -> [R; 8] {
+        transport::repaired(u, w)
+    }
+
+    fn remainder<R: Real>(u: &[R; 8]) -> [R; 8] {
+        transport::remainder(u)
     }
 }

@@ -19,6 +19,15 @@ pub const GATHER: &str = concat!(
     include_str!("gather.cuh"),
     include_str!("face_ghosts.cuh")
 );
+/// Gathers of faces for kernels of other fields, see [`gathered_faces`]; follows [`GATHER`].
+const GATHER_FACES: &str = include_str!("gather_faces.cu");
+
+/// Returns the text of the kernel `mesh_gather_faces` with `ghosts` ghost layers; follows [`GATHER`].
+#[must_use]
+pub fn gathered_faces(ghosts: usize) -> String {
+    format!("namespace gathered {{ constexpr int GHOSTS = {ghosts}; }}\n{GATHER_FACES}")
+}
+
 /// Interpolation into new patches; follows [`GATHER`], like all texts below.
 pub const PROLONG: &str = include_str!("prolong.cu");
 /// Averages onto the coarser level, and copies of shared face values.

@@ -13,6 +13,7 @@ pub fn items() -> Vec<&'static Item> {
         GatherView,
         FluxRegisterView,
         CirculationRegisterView,
+        GatherFacesParameters,
         ProlongParameters,
         RestrictParameters,
         ShareParameters,
@@ -90,6 +91,20 @@ pub struct CirculationRegisterView<R> {
     pub coarse_edges: Address<R>,
     /// `[slot][component][64]`: coarse edges of the tentative step.
     pub attempt: Address<R>,
+}
+
+/// Parameters of `mesh_gather_faces`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct GatherFacesParameters<R> {
+    /// View of the level.
+    pub view: GatherView<R>,
+    /// The rows to gather, `[count]`.
+    pub rows: Address<i32>,
+    /// The blocks, `[count][component][k][j][i]` with one more value along the axis of a component.
+    pub out: Address<R>,
+    /// Number of rows.
+    pub count: i32,
 }
 
 /// Parameters of `mesh_prolong`.

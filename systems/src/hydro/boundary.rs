@@ -10,7 +10,6 @@ use nestar_engine::data::{BoundaryRule, FaultBox, FieldSpec};
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::Conserved;
 use nestar_kernels::hydro::eos::conserved_from_primitive;
-use nestar_kernels::hydro::magnetic::FIELD_COMPONENTS;
 use nestar_kernels::mesh::{CellRule, GhostCell, InnerStates, RuleFault, RuleText};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -133,6 +132,9 @@ impl Inflow {
             magnetic_x: config.magnetic_x,
             magnetic_y: config.magnetic_y,
             magnetic_z: config.magnetic_z,
+            vector_potential_x: None,
+            vector_potential_y: None,
+            vector_potential_z: None,
             scalars: config.scalars,
         };
         Ok(Self {
@@ -216,10 +218,12 @@ impl<R: Real> CellRule<R> for Inflow {
             *value = R::lit(c);
         }
         let field = self.formulas.field_at(cell.centre, cell.time);
-        let (of_field, behind) = behind.split_at_mut(field.map_or(0, |_| FIELD_COMPONENTS));
+        let (of_field, behind) = behind.split_at_mut(self.model.field_components());
         if let Some([x, y, z]) = field {
             sound &= [x, y, z].iter().all(|b| b.is_finite());
-            of_field.copy_from_slice(&[x, y, z, 0.0].map(R::lit));
+            for (value, b) in of_field.iter_mut().zip([x, y, z, 0.0]) {
+                *value = R::lit(b);
+            }
         }
         let (energies, scalars) = behind.split_at_mut(usize::from(self.model.dual.is_some()));
         for internal in energies {
@@ -432,7 +436,9 @@ impl InflowText<'_> {
                 first + n
             );
         }
-        let _ = writeln!(text, "  u[{}] = (REAL)0.0;", first + 3);
+        if self.model.field_components() > 3 {
+            let _ = writeln!(text, "  u[{}] = (REAL)0.0;", first + 3);
+        }
         text
     }
 

@@ -1,6 +1,6 @@
 //! Captures of cells that stay unphysical: the patch, and the first-order cells of each round of correction.
 
-use crate::fields::{Gas, GasModel};
+use crate::fields::{Gas, GasModel, MagneticFaces, MassFlux};
 use nestar_device::Real;
 use nestar_engine::comm::{Comm, RanksError};
 use nestar_engine::device::DeviceError;
@@ -8,7 +8,6 @@ use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::{Capture, FieldView};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::{CellMask10, Cleaning};
-use nestar_kernels::mesh::face_direction;
 use serde::{Deserialize, Serialize};
 
 /// Level that is advanced.
@@ -22,6 +21,15 @@ pub(super) struct LevelInput<'a> {
     pub capture: Option<&'a GasModel>,
 }
 
+/// Fields that a step of the gas writes in addition.
+#[derive(Clone, Copy)]
+pub(super) struct ExtraFields<'a> {
+    /// Mass fluxes, if requested.
+    pub mass: Option<&'a FieldView<'a, MassFlux>>,
+    /// Magnetic field on faces, if there is one.
+    pub field: Option<&'a FieldView<'a, MagneticFaces>>,
+}
+
 /// A stage of a step of a level.
 #[derive(Clone, Copy)]
 pub(super) struct StageContext<'a> {
@@ -29,11 +37,17 @@ pub(super) struct StageContext<'a> {
     pub cleaning: Cleaning,
     /// Number of the stage.
     pub stage: usize,
+    /// Magnetic field on faces, if there is one, and the ghost layers that a step reads.
+    pub faces: Option<(&'a FieldView<'a, MagneticFaces>, usize)>,
 }
 
 impl<'a> StageContext<'a> {
     /// Returns a stage of the step of a level.
-    pub fn of(input: &LevelInput<'a>, stage: usize) -> Self {
+    pub fn of(
+        input: &LevelInput<'a>,
+        stage: usize,
+        faces: Option<(&'a FieldView<'a, MagneticFaces>, usize)>,
+    ) -> Self {
         let LevelInput {
             clock, cleaning, ..
         } = *input;
@@ -41,6 +55,7 @@ impl<'a> StageContext<'a> {
             clock,
             cleaning,
             stage,
+            faces,
         }
     }
 }
@@ -90,6 +105,10 @@ pub(super) struct GasDetails {
     /// Speed and damping of the cleaning of a magnetic field; 0 without one.
     #[serde(default)]
     pub cleaning: [f64; 2],
+    /// Magnetic field on the faces of the patch and its ghost cells, `[component][k][j][i]` with one more value along the axis of a component;
+    /// empty without one.
+    #[serde(default)]
+    pub faces: Vec<f64>,
 }
 
 /// A cell of this rank that stays unphysical.
@@ -144,11 +163,19 @@ impl UnphysicalCell {
             clock,
             cleaning,
             stage,
+            faces,
         } = attempt;
         let capture = Capture::of(gas, clock, row, cell, self.after.clone())?;
         let mut details = log.details(model, capture.components.len());
         details.stage = stage;
         details.cleaning = [cleaning.speed, cleaning.damping];
+        if let Some((field, ghosts)) = faces {
+            details.faces = in_precision!(field.precision(), R => {
+                let mut values = Vec::<R>::new();
+                field.window(row, (ghosts, u32::MAX), &mut values)?;
+                values.into_iter().map(Real::to_f64).collect()
+            });
+        }
         if stage > 0 {
             details.before = in_precision!(gas.precision(), R => {
                 let values = gas.host::<R>(&[row])?;
@@ -195,7 +222,8 @@ impl FallbackLog {
     }
 }
 
-/// Returns the first-order cells of a patch and of the layer outside each face, from the masks of rows.
+/// Returns the first-order cells of a patch and of the layer around it, from the masks of rows. Fluxes depend on those beside its faces, electric
+/// fields on all.
 pub(super) fn mask_with_layer(
     topology: &Topology,
     mask: impl Fn(u32) -> [u64; 8],
@@ -213,11 +241,11 @@ pub(super) fn mask_with_layer(
             }
         }
     };
-    enter(row as i32, [0; 3]);
-    for face in 0..6 {
-        let mut shift = [0; 3];
-        shift[face / 2] = if face % 2 == 0 { -8 } else { 8 };
-        enter(topology.neighbours(row)[face_direction(face)], shift);
+    for (d, &neighbour) in topology.neighbours(row).iter().enumerate() {
+        enter(
+            neighbour,
+            [d % 3, d / 3 % 3, d / 9].map(|n| 8 * (n as i32 - 1)),
+        );
     }
     cells
 }

@@ -259,6 +259,16 @@ impl HydroConfig {
                 "its predictor does not know magnetic fields: set it to \"muscl-hancock\", \"rk2\" or \"rk3\"",
             ),
             (
+                "hydro.scheme",
+                method.has_face_field() && method.has_stages(),
+                "fields on faces (mhd.method = \"ct\") advance in one stage: set it to \"muscl-hancock\", or mhd.method to \"glm\"",
+            ),
+            (
+                "inflow",
+                method.has_face_field() && deck.has("inflow"),
+                "the electric field of an inflow is not known with mhd.method = \"ct\": use \"glm\", or another boundary",
+            ),
+            (
                 "hydro.eos",
                 !method.equation.has_energy(),
                 "magnetic fields need an energy: set it to \"gamma-law\"",

@@ -26,20 +26,20 @@ fn kelvins<R: Real>(u: (R, [R; 1])) -> R {
 
 /// Energy density of the magnetic field.
 #[device]
-fn energy_magnetic<R: Real>(u: [R; 9]) -> R {
+fn energy_magnetic<R: Real>(u: [R; 8]) -> R {
     magnetic_energy(&[u[5], u[6], u[7]])
 }
 
 /// Cross helicity: velocity times magnetic field.
 #[device]
-fn cross_helicity<R: Real>(u: [R; 9]) -> R {
+fn cross_helicity<R: Real>(u: [R; 8]) -> R {
     sum3(u[1] * u[5], u[2] * u[6], u[3] * u[7]) / u[0]
 }
 
 /// Divergence of the magnetic field by central differences, times the smallest cell width and over the mean field of the six neighbours; 0
 /// without a field.
 #[device]
-fn divergence_error<R: Real>(u: &Stencil<R, [R; 9], 1>, at: &Place<R>) -> R {
+fn divergence_error<R: Real>(u: &Stencil<R, [R; 8], 1>, at: &Place<R>) -> R {
     let [w, e] = [u.at(-1, 0, 0), u.at(1, 0, 0)];
     let [s, n] = [u.at(0, -1, 0), u.at(0, 1, 0)];
     let [b, t] = [u.at(0, 0, -1), u.at(0, 0, 1)];
@@ -62,18 +62,21 @@ fn divergence_error<R: Real>(u: &Stencil<R, [R; 9], 1>, at: &Place<R>) -> R {
 }
 
 /// Adds the columns of a magnetic field.
-fn register_field(sim: &mut Engine) {
+fn register_field(sim: &mut Engine, model: &GasModel) {
     sim.column::<Gas, energy_magnetic>("energy_magnetic", Reduce::Integral, [])
         .unit("mass*length**2/time**2");
     sim.column::<Gas, cross_helicity>("cross_helicity", Reduce::Integral, [])
         .unit("(mass*length)**0.5*length**3/time**2");
-    sim.column::<Gas, divergence_error>("divergence_error", Reduce::Largest, []);
+    // a field on faces has a column of its own
+    if !model.has_face_field() {
+        sim.column::<Gas, divergence_error>("divergence_error", Reduce::Largest, []);
+    }
 }
 
 /// Adds the columns of a magnetic field and of the quantity `temperature_k`, if there are such.
 pub(super) fn register(sim: &mut Engine, model: &GasModel) {
     if model.magnetic.is_some() {
-        register_field(sim);
+        register_field(sim, model);
     }
     let mut names = vocabulary(model).into_iter();
     let Some((_, temperature)) = names.find(|(name, _)| name == WITH_UNITS[0]) else {

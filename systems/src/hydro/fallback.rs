@@ -8,7 +8,6 @@ use super::solver::{GasReal, GasSolver, LevelStep};
 use nestar_engine::comm::Comm;
 use nestar_engine::mesh::{Topology, parallel};
 use nestar_kernels::CELLS;
-use nestar_kernels::mesh::face_direction;
 
 /// Number of times that the set of first-order cells may grow before the step is rejected.
 pub(super) const ROUNDS: usize = 4;
@@ -94,11 +93,11 @@ fn count<R: GasReal>(rows: &[u32], solver: &GasSolver<R>) -> u64 {
         .sum()
 }
 
-/// Returns `true` if a patch has a first-order cell or shares a face with a patch that has one.
+/// Returns `true` if a patch or one of its 26 neighbours has a first-order cell.
 fn touches<R: GasReal>(topology: &Topology, solver: &GasSolver<R>, row: u32) -> bool {
     let has = |row: u32| solver.first_order[row as usize] != [0; 8];
-    let around = topology.neighbours(row);
-    has(row) || (0..6).any(|f| u32::try_from(around[face_direction(f)]).is_ok_and(has))
+    let mut around = topology.neighbours(row).iter();
+    around.any(|&row| u32::try_from(row).is_ok_and(has))
 }
 
 /// Finds the first cell that could not be corrected.

@@ -43,6 +43,16 @@ pub struct StateConfig {
     /// Magnetic field along z.
     #[key(unit = "(mass/length)**0.5/time")]
     pub magnetic_z: Option<String>,
+    /// Vector potential along x, whose curl is added to the magnetic field; needs mhd.method = "ct". The field then has no divergence on any
+    /// mesh. Default: 0.
+    #[key(unit = "(mass*length)**0.5/time")]
+    pub vector_potential_x: Option<String>,
+    /// Vector potential along y.
+    #[key(unit = "(mass*length)**0.5/time")]
+    pub vector_potential_y: Option<String>,
+    /// Vector potential along z.
+    #[key(unit = "(mass*length)**0.5/time")]
+    pub vector_potential_z: Option<String>,
     /// Mass fraction of each passive scalar, by name. Default: 0, or the value declared by a plugin.
     #[key(default = BTreeMap::new())]
     pub scalars: BTreeMap<String, String>,
@@ -66,6 +76,8 @@ pub struct StateFormulas {
     pressure: Option<Formula>,
     /// Magnetic field, if the gas has one.
     field: Option<[Formula; 3]>,
+    /// Vector potential, of which some components may be 0.
+    potential: [Option<Formula>; 3],
     scalars: Vec<Option<Formula>>,
     /// Indices of the scalars that the table names.
     given: Vec<usize>,
@@ -111,6 +123,7 @@ impl StateFormulas {
         let formula =
             |key: &str, text: &str| deck.formula(&format!("{path}.{key}"), text, variables);
         let field = field_of(deck, path, model, config, variables)?;
+        let potential = potential_of(deck, path, model, config)?;
         let scalar = |(name, initial): (&String, &f64)| {
             let otherwise = (*initial != 0.0).then(|| format!("{initial:?}"));
             let text = config.scalars.get(name).or(otherwise.as_ref());
@@ -136,6 +149,7 @@ impl StateFormulas {
                 pressure,
             ],
             field,
+            potential,
             scalars: scalars.collect::<Result<_, _>>()?,
             given: given.collect(),
         })
@@ -223,11 +237,45 @@ fn field_of(
         };
     }
     let formula = |(key, text): (&str, &Option<String>)| {
-        let text = text.as_deref().unwrap_or("0");
-        deck.formula(&format!("{path}.{key}"), text, variables)
+        let (key, text) = (format!("{path}.{key}"), text.as_deref().unwrap_or("0"));
+        let formula = deck.formula(&key, text, variables)?;
+        if model.has_face_field() && formula.uses_cell() {
+            let why = format!(
+                "`{key}` uses numbers of cells or random ones, but fields of mhd.method = \"ct\" are on faces: use a vector potential of x, y and z"
+            );
+            return Err(deck.error_at(&key, why));
+        }
+        Ok(formula)
     };
     let [x, y, z] = given.map(formula);
     Ok(Some([x?, y?, z?]))
+}
+
+/// Compiles the formulas of the vector potential.
+fn potential_of(
+    deck: &Deck,
+    path: &str,
+    model: &GasModel,
+    config: &StateConfig,
+) -> Result<[Option<Formula>; 3], DeckError> {
+    let formula = |(axis, text): (&str, &Option<String>)| {
+        let key = format!("{path}.vector_potential_{axis}");
+        let Some(text) = text else { return Ok(None) };
+        if !model.has_face_field() {
+            let why = format!(
+                "`{key}` needs a field on faces: add a table [mhd] with method = \"ct\", or give the field by `{path}.magnetic_{axis}`"
+            );
+            return Err(deck.error_at(&key, why));
+        }
+        deck.formula(&key, text, &VARIABLES).map(Some)
+    };
+    let [x, y, z] = [
+        ("x", &config.vector_potential_x),
+        ("y", &config.vector_potential_y),
+        ("z", &config.vector_potential_z),
+    ]
+    .map(formula);
+    Ok([x?, y?, z?])
 }
 
 /// Compiles the formula of a plugin for the pressure at a temperature.
@@ -430,6 +478,17 @@ impl InitialState for StateFormulas {
                 state.pressure = value;
             }
         }
+    }
+
+    fn vector_potential(&self, axis: usize, points: &[Vec<f64>; 3]) -> Option<Vec<f64>> {
+        let formula = self.potential[axis].as_ref()?;
+        let [x, y, z] = points;
+        let (time, mut values) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        let radius = |n: usize| arguments([x[n], y[n], z[n]], 0.0)[4];
+        let radius: Vec<f64> = (0..x.len()).map(radius).collect();
+        let arguments: [&[f64]; VARIABLES.len()] = [x, y, z, &time, &radius];
+        formula.eval_many(&arguments, &mut values);
+        Some(values)
     }
 
     fn scalars_given(&self) -> Option<Vec<usize>> {

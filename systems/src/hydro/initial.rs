@@ -10,7 +10,6 @@ use nestar_engine::data::Element;
 use nestar_engine::mesh::{NewRows, Topology, parallel};
 use nestar_engine::step::Write;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::hydro::magnetic::FIELD_COMPONENTS;
 use nestar_kernels::mesh::{CellBlock, StateFunctions, StateRules};
 use nestar_kernels::{CELLS, PATCH};
 use std::ops::Range;
@@ -35,6 +34,25 @@ pub struct PrimitiveColumns {
 }
 
 impl PrimitiveColumns {
+    /// Creates columns at points in no cells, with undefined states, no magnetic field and the default fractions of the scalars.
+    pub(super) fn at(points: [Vec<f64>; 3], model: &GasModel) -> Self {
+        let total = points[0].len();
+        let nothing = Primitive {
+            density: f64::NAN,
+            velocity: [f64::NAN; 3],
+            pressure: f64::NAN,
+        };
+        Self {
+            points,
+            states: vec![nothing; total],
+            magnetic: [(); 3].map(|()| vec![0.0; model.magnetic.map_or(0, |_| total)]),
+            scalars: (model.initial.iter())
+                .map(|&value| vec![value; total])
+                .collect(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the number of points.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -85,6 +103,12 @@ pub trait InitialState: Send + Sync + 'static {
 
     /// Returns the indices of the scalars that it defines; `None` if it cannot tell.
     fn scalars_given(&self) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// Returns the vector potential along `axis` at points, given by their coordinates; `None` without one. Its curl is added to the magnetic
+    /// field.
+    fn vector_potential(&self, _axis: usize, _points: &[Vec<f64>; 3]) -> Option<Vec<f64>> {
         None
     }
 
@@ -290,7 +314,7 @@ impl<'a> LayerSamples<'a> {
             let of_field = model
                 .magnetic_field()
                 .and_then(|first| c.checked_sub(first));
-            if let Some(field) = of_field.filter(|n| *n < FIELD_COMPONENTS) {
+            if let Some(field) = of_field.filter(|n| *n < model.field_components()) {
                 // the cleaning variable begins at 0
                 let values = columns.magnetic.get(field);
                 rule.store_means(cells, &repeats, |n| values.map_or(0.0, |values| values[n]));
@@ -491,27 +515,17 @@ impl SamplePoints {
             }
             points
         };
-        let nothing = Primitive {
-            density: f64::NAN,
-            velocity: [f64::NAN; 3],
-            pressure: f64::NAN,
-        };
         PrimitiveColumns {
             level: self.level,
             first_cell: [i, j, k + layer as i32],
             samples: self.offsets[0].len(),
-            points: [0, 1, 2].map(along),
-            states: vec![nothing; total],
-            magnetic: [(); 3].map(|()| vec![0.0; model.magnetic.map_or(0, |_| total)]),
-            scalars: (model.initial.iter())
-                .map(|&value| vec![value; total])
-                .collect(),
+            ..PrimitiveColumns::at([0, 1, 2].map(along), model)
         }
     }
 }
 
 /// Sums terms independently of their order, so that symmetric states stay exactly symmetric.
-fn symmetric_sum(terms: &mut [f64]) -> f64 {
+pub(super) fn symmetric_sum(terms: &mut [f64]) -> f64 {
     if terms.len() == 1 {
         return terms[0];
     }
@@ -569,6 +583,8 @@ pub(super) struct Rule {
     pub places: Vec<f64>,
     /// Weights of the points of a cell, x fastest.
     pub weights: Vec<f64>,
+    /// Weights of the points along an axis.
+    pub weights_along: Vec<f64>,
 }
 
 impl Rule {
@@ -598,6 +614,7 @@ impl Rule {
         };
         Self {
             weights: (0..s * s * s).map(weight).collect(),
+            weights_along: weights,
             places,
         }
     }

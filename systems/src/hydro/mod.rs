@@ -6,6 +6,7 @@ pub mod config;
 pub mod device;
 mod diagnostics;
 mod extremes;
+mod face_field;
 pub mod fallback;
 pub mod formulas;
 pub mod initial;
@@ -16,7 +17,9 @@ mod stages;
 pub mod systems;
 
 use crate::fields::quantities::{WITH_UNITS, derived_fields, vocabulary};
-use crate::fields::{Derived, Gas, GasDeclarations, GasModel, MassFlux, SET_TOLERANCE};
+use crate::fields::{
+    Derived, Gas, GasDeclarations, GasModel, MagneticFaces, MassFlux, SET_TOLERANCE,
+};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
 use bevy_ecs::prelude::*;
@@ -25,6 +28,7 @@ use device::GasDevice;
 pub use diagnostics::require_injection;
 use extremes::Extremes;
 pub use initial::{InitialState, Injection, Primitive, PrimitiveColumns};
+use nestar_engine::data::device::DevicePool;
 use nestar_engine::data::{
     Component, Correct, FieldSpec, LeadingState, Pool, Precision, Prolong, Restrict, Store,
 };
@@ -75,11 +79,15 @@ impl Plugin for Hydro {
         if leaves_fluxes {
             sim.register_field::<MassFlux>(mass_fluxes(stages))?;
         }
+        if model.has_face_field() {
+            face_field::register(sim, self.prolongation)?;
+        }
+        let with_field = model.has_face_field();
         let solver = match Pool::<Gas>::of(&sim.world).on_device() {
             Some(pool) => HydroSolver::Device(Box::new(GasDevice::new(
                 &config,
                 &model,
-                pool,
+                (pool, faces_on_device(sim, &model)),
                 courant,
                 leaves_fluxes,
                 sim.levels(),
@@ -97,16 +105,34 @@ impl Plugin for Hydro {
             return Ok(());
         }
         sim.system_in(Limit::Propose, systems::limit_by_courant);
-        // it advances the interior while halo messages are in flight
-        let mut fluid = match leaves_fluxes {
-            true => sim.system_in(Advance::Fluid, systems::advance_gas_with_mass_fluxes),
-            false => sim.system_in(Advance::Fluid, systems::advance_gas),
-        };
-        fluid
-            .halo_width::<Gas>(config.method().ghosts())
-            .manages_own_halo::<Gas>();
+        add_fluid(sim, config.method().ghosts(), leaves_fluxes, with_field);
         Ok(())
     }
+}
+
+/// Adds the system that advances the gas, which reads `ghosts` ghost layers. `leaves_fluxes` stores the mass fluxes, `with_field` is `true` with a
+/// magnetic field on faces.
+fn add_fluid(sim: &mut Engine, ghosts: usize, leaves_fluxes: bool, with_field: bool) {
+    // it advances the interior while halo messages are in flight
+    let mut fluid = match (leaves_fluxes, with_field) {
+        (true, false) => sim.system_in(Advance::Fluid, systems::advance_gas_with_mass_fluxes),
+        (false, false) => sim.system_in(Advance::Fluid, systems::advance_gas),
+        (true, true) => sim.system_in(
+            Advance::Fluid,
+            systems::advance_magnetised_gas_with_mass_fluxes,
+        ),
+        (false, true) => sim.system_in(Advance::Fluid, systems::advance_magnetised_gas),
+    };
+    fluid.halo_width::<Gas>(ghosts).manages_own_halo::<Gas>();
+    if with_field {
+        fluid.halo_width::<MagneticFaces>(ghosts);
+    }
+}
+
+/// Returns the magnetic field on faces on the device, if there is one.
+fn faces_on_device<'a>(sim: &'a Engine, model: &GasModel) -> Option<&'a DevicePool> {
+    let faces = model.has_face_field();
+    faces.then(|| Pool::<MagneticFaces>::of(&sim.world).device())
 }
 
 /// Adds facts about the gas to snapshots and columns to the diagnostics.
@@ -264,7 +290,7 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter, stages: usize) -> FieldSpe
         components.push(component(name, ENERGY, long_name, None));
     }
     if model.magnetic.is_some() {
-        components.extend(magnetic_components());
+        components.extend(magnetic_components().take(model.field_components()));
     }
     components.extend(model.scalars.iter().map(scalar));
     let leading = (!model.equation.has_energy()).then(|| LeadingState {

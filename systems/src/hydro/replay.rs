@@ -12,7 +12,7 @@ use nestar_kernels::choice::Choice;
 use nestar_kernels::hydro::{
     CellMask10, Cleaning, FaceFluxes, LaneChoice, PatchScratch, PatchSolver, PatchStep,
 };
-use nestar_kernels::mesh::ShareSets;
+use nestar_kernels::mesh::{Centring, ShareSets};
 
 /// Result of one pass over a patch.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +66,7 @@ fn passes<R: GasReal>(
         )));
     };
     put(&block, components, &mut scratch);
+    put_faces(&details.faces, &mut scratch)?;
     let values: Vec<R> = details.before.iter().map(|&value| R::lit(value)).collect();
     let before = state_before(config, components, details, &values)?;
     let [speed, damping] = details.cleaning;
@@ -119,7 +120,11 @@ fn pass<R: GasReal>(
     first_order: Option<&[[i32; 3]]>,
 ) -> ReplayPass {
     let mut out = vec![R::lit(0.0); solver.components() * CELLS];
-    let faces = &mut FaceFluxes::default();
+    let mut field = vec![R::lit(0.0); 3 * Centring::Face.values()];
+    let faces = &mut FaceFluxes {
+        field: Some(&mut field),
+        ..FaceFluxes::default()
+    };
     let mask = first_order.map(mask);
     let step = PatchStep {
         first_order: mask.as_ref(),
@@ -148,6 +153,22 @@ fn put<R: GasReal>(block: &[R], components: usize, scratch: &mut PatchScratch<R>
     for (c, values) in block.chunks_exact(each).enumerate() {
         scratch.input()[c * stride..][..each].copy_from_slice(values);
     }
+}
+
+/// Copies a field on faces to the input of the solver.
+fn put_faces<R: GasReal>(faces: &[f64], scratch: &mut PatchScratch<R>) -> Result<(), Error> {
+    let (input, _) = scratch.face_input();
+    if faces.len() != input.len() {
+        return Err(Error::Setup(format!(
+            "the capture has {} values of a magnetic field on faces, but the method needs {}: replay it with the method of the run",
+            faces.len(),
+            input.len()
+        )));
+    }
+    for (value, b) in input.iter_mut().zip(faces) {
+        *value = R::lit(*b);
+    }
+    Ok(())
 }
 
 /// Builds a mask of cells -1 to 8 along each axis.

@@ -1,10 +1,10 @@
 //! The gas solver of a run: patch solver, scratch memory, cached signal rates, and the update of patches on the host.
 
 use super::HydroConfig;
-use super::capture::LevelInput;
+use super::capture::{ExtraFields, LevelInput};
 use super::device::GasDevice;
 use super::stages::LevelStage;
-use crate::fields::{Gas, GasModel, MassFlux};
+use crate::fields::{Gas, GasModel, MagneticFaces};
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::{Comm, RanksError};
 use nestar_engine::data::{Element, Precision};
@@ -18,7 +18,7 @@ use nestar_kernels::hydro::{
 };
 use nestar_kernels::mesh::fluxes::{FACE, with_share};
 use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
-use nestar_kernels::mesh::{GatherScratch, Rows};
+use nestar_kernels::mesh::{Centring, GatherScratch, Rows, gather_faces};
 
 /// Floating-point types in which the gas can be advanced.
 pub trait GasReal: HydroReal + Element {
@@ -113,6 +113,8 @@ pub struct ThreadScratch<R> {
     pub(super) gather: GatherScratch<R>,
     /// Fluxes through the six faces, `[face][component][8][8]`.
     pub(super) faces: Vec<R>,
+    /// Electric fields on the edges of a patch, `[axis][648]`, if there is a magnetic field on faces.
+    pub(super) electric: Vec<R>,
 }
 
 impl HydroSolver {
@@ -122,6 +124,16 @@ impl HydroSolver {
         match precision {
             Precision::Single => Self::Single(GasSolver::new(config, model, courant)),
             Precision::Double => Self::Double(GasSolver::new(config, model, courant)),
+        }
+    }
+
+    /// Returns the number of ghost layers that a step reads.
+    #[must_use]
+    pub fn ghosts(&self) -> usize {
+        match self {
+            Self::Single(solver) => solver.patch.ghosts(),
+            Self::Double(solver) => solver.patch.ghosts(),
+            Self::Device(solver) => solver.ghosts(),
         }
     }
 }
@@ -140,6 +152,10 @@ impl<R: GasReal> GasSolver<R> {
             patch: patch.scratch(),
             gather: GatherScratch::new(components),
             faces: vec![R::lit(0.0); 6 * components * FACE],
+            electric: match config.method().has_face_field() {
+                true => vec![R::lit(0.0); 3 * Centring::Edge.values()],
+                false => Vec::new(),
+            },
         });
         Self {
             patch,
@@ -174,6 +190,36 @@ const _: () = assert!(
     "the masks of unphysical cells are eight words of 64 cells"
 );
 
+/// The magnetic field on faces in a step of a level.
+pub(super) struct FaceFieldStep<'a, R: GasReal> {
+    view: GhostView<'a, R>,
+    field: &'a FieldView<'a, MagneticFaces>,
+    /// Output of the step.
+    out: Rows<'a, R>,
+}
+
+impl<'a, R: GasReal> FaceFieldStep<'a, R> {
+    fn new(field: &'a FieldView<'a, MagneticFaces>) -> Self {
+        Self {
+            view: field.ghosts::<R>(),
+            field,
+            out: field.next::<R>(),
+        }
+    }
+
+    /// Gathers the faces of a patch and of its ghost cells.
+    fn gather(&self, row: u32, ghosts: usize, scratch: &mut PatchScratch<R>) {
+        let (values, stride) = scratch.face_input();
+        let mut target = GatherTarget {
+            values,
+            stride,
+            components: 3,
+            ghosts,
+        };
+        gather_faces(&self.view, row, &mut target);
+    }
+}
+
 /// Data for the update of any patch of a level.
 pub(super) struct LevelStep<'a, R: GasReal> {
     pub level: usize,
@@ -184,6 +230,8 @@ pub(super) struct LevelStep<'a, R: GasReal> {
     pub gas: FieldView<'a, Gas>,
     /// Output of the mass fluxes, if requested, and those of earlier stages.
     pub mass: Option<[Rows<'a, R>; 2]>,
+    /// Magnetic field on faces, if there is one.
+    pub field: Option<FaceFieldStep<'a, R>>,
     pub stage: LevelStage,
     /// Output of the step or stage.
     pub out: Rows<'a, R>,
@@ -193,13 +241,13 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
     pub fn new(
         input: &LevelInput,
         gas: FieldView<'a, Gas>,
-        mass: Option<&'a FieldView<'a, MassFlux>>,
+        extra: ExtraFields<'a>,
         stage: LevelStage,
     ) -> Self {
         let LevelInput {
             clock, cleaning, ..
         } = *input;
-        let mass = mass.map(|mass| match stage.is_one_of_several() {
+        let mass = extra.mass.map(|mass| match stage.is_one_of_several() {
             true => stage.in_order([mass.present::<R>(), mass.scratch::<R>(0)]),
             false => [mass.present::<R>(); 2],
         });
@@ -212,6 +260,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             out: gas.bank::<R>(gas.stage_bank(stage.share.stage)),
             gas,
             mass,
+            field: extra.field.map(FaceFieldStep::new),
             stage,
         }
     }
@@ -253,6 +302,15 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             mass: (self.mass).map(|[mass, _]| unsafe { mass.row_mut(row) }),
             ..FaceFluxes::default()
         };
+        if let Some(field) = &self.field {
+            field.gather(row, ghosts, &mut scratch.patch);
+            // SAFETY: the caller's contract.
+            faces.field = Some(unsafe { field.out.row_mut(row) });
+            let circulations = field.field.circulations::<R>();
+            faces.electric = circulations
+                .has_register(row)
+                .then_some(&mut scratch.electric);
+        }
         let sides = scratch.faces.chunks_exact_mut(components * FACE);
         for (face, chunk) in sides.enumerate() {
             faces.sides[face] = registers.has_register(row, face).then_some(chunk);
@@ -281,6 +339,10 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
                     }
                     false => registers.record(self.level, row, face, flux, None),
                 }
+            }
+            if let (Some(field), Some(electric)) = (&self.field, &faces.electric) {
+                let circulations = field.field.circulations::<R>();
+                circulations.record(self.level, row, electric);
             }
             solver.rates.set(row as usize, outcome.signal_rate);
             solver.unphysical.set(row as usize, outcome.unphysical);

@@ -1,10 +1,10 @@
 //! Systems of the gas: the Courant limit and the update of a level.
 
-use super::capture::{self, LevelInput, StageContext, StepFailure, StepResult};
+use super::capture::{self, ExtraFields, LevelInput, StageContext, StepFailure, StepResult};
 use super::fallback;
 use super::solver::{GasReal, GasSolver, HydroSolver, LevelRates, LevelStep};
 use super::stages::LevelStage;
-use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MassFlux};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MagneticFaces, MassFlux};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::Real;
@@ -13,8 +13,8 @@ use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, parallel};
 use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::hydro::Cleaning;
-use nestar_kernels::hydro::magnetic::{FIELD_COMPONENTS, fast_speed};
+use nestar_kernels::hydro::magnetic::fast_speed;
+use nestar_kernels::hydro::{Cleaning, MagneticMethod};
 use nestar_kernels::{CELLS, PATCH};
 
 /// Advice for a step that stays unphysical.
@@ -93,6 +93,9 @@ fn largest_rate<R: GasReal>(
 /// Number of patches that are copied from a device together.
 const ROWS_AT_A_TIME: usize = 256;
 
+/// Largest number of components of the gas with a magnetic field, scalars apart.
+const MOST_COMPONENTS: usize = GAS_COMPONENTS + MagneticMethod::Glm.components();
+
 /// Returns the largest signal rate of the cells of the level on this rank, and the description of the cell.
 fn fastest_cell(
     clock: &LevelClock,
@@ -110,9 +113,8 @@ fn fastest_cell(
         });
         for (n, cell) in (0..rows.len()).flat_map(|n| (0..CELLS).map(move |cell| (n, cell))) {
             let (row, values) = (rows[n], &values[n * components * CELLS..]);
-            let mut state = [0.0; GAS_COMPONENTS + FIELD_COMPONENTS];
-            let of_gas =
-                model.equation.components() + model.magnetic.map_or(0, |_| FIELD_COMPONENTS);
+            let mut state = [0.0; MOST_COMPONENTS];
+            let of_gas = model.equation.components() + model.field_components();
             for (c, value) in state[..of_gas].iter_mut().enumerate() {
                 *value = values[c * CELLS + cell];
             }
@@ -170,7 +172,7 @@ pub struct Fluid<'w, 's> {
 /// Advances the gas of the level from the present bank to the next, which becomes the present one if the step is
 /// accepted.
 pub fn advance_gas(mut fluid: Fluid) -> Result<(), Error> {
-    fluid.advance(None)
+    fluid.advance(None, None)
 }
 
 /// Advances the gas, as [`advance_gas`], and stores the mass fluxes.
@@ -178,15 +180,36 @@ pub fn advance_gas_with_mass_fluxes(
     mut fluid: Fluid,
     mut mass: Write<MassFlux>,
 ) -> Result<(), Error> {
-    fluid.advance(Some(&mass.change()))
+    fluid.advance(Some(&mass.change()), None)
+}
+
+/// Advances the gas with a magnetic field on cell faces, as [`advance_gas`].
+pub fn advance_magnetised_gas(
+    mut fluid: Fluid,
+    mut field: Write<MagneticFaces>,
+) -> Result<(), Error> {
+    fluid.advance(None, Some(&mut field))
+}
+
+/// Advances the gas with a magnetic field on cell faces, as [`advance_gas`], and stores the mass fluxes.
+pub fn advance_magnetised_gas_with_mass_fluxes(
+    mut fluid: Fluid,
+    mut field: Write<MagneticFaces>,
+    mut mass: Write<MassFlux>,
+) -> Result<(), Error> {
+    fluid.advance(Some(&mass.change()), Some(&mut field))
 }
 
 impl Fluid<'_, '_> {
-    fn advance(&mut self, mass: Option<&FieldView<MassFlux>>) -> Result<(), Error> {
+    fn advance(
+        &mut self,
+        mass: Option<&FieldView<MassFlux>>,
+        mut field: Option<&mut Write<MagneticFaces>>,
+    ) -> Result<(), Error> {
         let (gas, ranks) = (&mut self.gas, &mut self.ranks);
         let cleaning = match self.model.magnetic {
-            Some(_) => self.rates.cleaning(&self.clock, ranks)?,
-            None => Cleaning::default(),
+            Some(MagneticMethod::Glm) => self.rates.cleaning(&self.clock, ranks)?,
+            _ => Cleaning::default(),
         };
         let input = LevelInput {
             cleaning,
@@ -194,19 +217,30 @@ impl Fluid<'_, '_> {
             topology: &self.topology,
             capture: self.verdict.last.then_some(&*self.model),
         };
+        let ghosts = self.solver.ghosts();
+        let faces = field.as_ref().map(|field| field.get(ghosts)).transpose()?;
+        let extra = ExtraFields {
+            mass,
+            field: faces.as_ref(),
+        };
         let step = if let (HydroSolver::Device(solver), Some(tables)) =
             (&mut *self.solver, &self.tables)
         {
-            solver.advance(input, tables, gas, mass, ranks)
+            solver.advance(input, tables, gas, extra, ranks)
         } else {
             in_precision!(gas.precision(), R =>
-                advance_level::<R>(input, gas, mass, &mut self.solver, ranks))
+                advance_level::<R>(input, gas, extra, &mut self.solver, ranks))
         };
         if step.is_err() {
             self.gas.end_stages();
         }
         match step {
-            Ok(corrected) => self.counters.fallback_cells += corrected,
+            Ok(corrected) => {
+                self.counters.fallback_cells += corrected;
+                if let Some(field) = &mut field {
+                    field.commit()?;
+                }
+            }
             Err(StepFailure::Rejected(cell)) => {
                 self.verdict.rejected = Some(format!("{}\n{ADVICE}", cell.why));
                 self.verdict.capture = cell.capture;
@@ -221,7 +255,7 @@ impl Fluid<'_, '_> {
 fn advance_level<R: GasReal>(
     input: LevelInput,
     gas: &mut Write<Gas>,
-    mass: Option<&FieldView<MassFlux>>,
+    extra: ExtraFields,
     solver: &mut HydroSolver,
     ranks: &mut Comm,
 ) -> StepResult<u64> {
@@ -237,7 +271,7 @@ fn advance_level<R: GasReal>(
     let mut corrected = 0;
     for (time, stage) in LevelStage::of(solver.patch.scheme()) {
         gas.begin_stage(stage.share.stage, time);
-        corrected += advance_stage(&input, gas, mass, solver, stage, ranks)?;
+        corrected += advance_stage(&input, gas, extra, solver, stage, ranks)?;
     }
     gas.commit()?;
     let gas = gas.own();
@@ -252,7 +286,7 @@ fn advance_level<R: GasReal>(
 fn advance_stage<R: GasReal>(
     input: &LevelInput,
     gas: &mut Write<Gas>,
-    mass: Option<&FieldView<MassFlux>>,
+    extra: ExtraFields,
     solver: &mut GasSolver<R>,
     stage: LevelStage,
     ranks: &mut Comm,
@@ -268,17 +302,18 @@ fn advance_stage<R: GasReal>(
     let mut unphysical = false;
     let split = gas.begin_refresh(ranks, level)?;
     if let Some(split) = &split {
-        let step = LevelStep::<R>::new(input, gas.interior(level, split), mass, stage);
+        let step = LevelStep::<R>::new(input, gas.interior(level, split), extra, stage);
         unphysical = step.advance_all(solver, &split.interior.rows);
     }
     gas.finish_refresh(ranks, level)?;
-    let step = LevelStep::<R>::new(input, gas.get(solver.patch.ghosts())?, mass, stage);
+    let step = LevelStep::<R>::new(input, gas.get(solver.patch.ghosts())?, extra, stage);
     let left = split.as_ref().map_or(rows, |split| &split.boundary.rows);
     unphysical |= step.advance_all(solver, left);
     if !ranks.any(unphysical)? {
         return Ok(0);
     }
-    let attempt = StageContext::of(input, stage.share.stage);
+    let faces = extra.field.map(|field| (field, solver.patch.ghosts()));
+    let attempt = StageContext::of(input, stage.share.stage, faces);
     capture::apply_fallback(&step.gas, attempt, capture, ranks, |log| {
         if log.repeat {
             step.advance_all(solver, rows);

@@ -3,7 +3,9 @@
 use nestar::device_runtime::Address;
 use nestar::engine::device::{Buffer, Device, LaunchShape};
 use nestar::kernels::choice::Choice;
-use nestar::kernels::hydro::solver::device::{FluidProgram, RATES, STEP, StepParameters};
+use nestar::kernels::hydro::solver::device::{
+    FaceFieldParameters, FluidProgram, RATES, STEP, StepParameters,
+};
 use nestar::kernels::hydro::{
     BarotropicStates, DualStates, EquationOfState, GasStates, LawConstants, MagneticMethod,
     MagneticStates,
@@ -15,7 +17,7 @@ use nestar::kernels::hydro::{
 use nestar::kernels::mesh::RowShape;
 use nestar::kernels::mesh::device::{FaceText, FieldText};
 use nestar::kernels::mesh::fluxes::with_share;
-use nestar::kernels::mesh::parameters::{FluxRegisterView, GatherView};
+use nestar::kernels::mesh::parameters::{CirculationRegisterView, FluxRegisterView, GatherView};
 use nestar::kernels::mesh::prolong::SlopeLimiter;
 use nestar::kernels::mesh::{Centring, StateRules};
 use nestar_tests::devices;
@@ -232,6 +234,12 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         },
         next: next.address().into(),
         mass: mass.address().into(),
+        field: FaceFieldParameters {
+            view,
+            registers: CirculationRegisterView::default(),
+            gathered: Address::NONE,
+            next: Address::NONE,
+        },
         before: after_first(&before),
         earlier: FluxRegisterView::default(),
         mass_before: after_first(&earlier),

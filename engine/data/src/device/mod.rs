@@ -222,7 +222,7 @@ impl DevicePool {
     }
 
     /// Returns where a step of `level` records the circulations along coarse-fine edges, by `mesh::store_circulations` of
-    /// [`CIRCULATIONS`](nestar_kernels::mesh::device::CIRCULATIONS).
+    /// [`nestar_kernels::mesh::device::CIRCULATIONS`].
     ///
     /// # Panics
     /// If circulations of the field are not corrected.

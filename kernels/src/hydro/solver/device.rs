@@ -1,11 +1,12 @@
 //! Device program of the gas: compile-time options and kernel skeletons.
 
-use crate::hydro::{FluidMethod, LawConstants, Reconstruction, Scheme};
+use crate::hydro::{FluidMethod, LawConstants, MagneticMethod, Reconstruction, Scheme};
 use crate::hydro::{
-    barotropic, characteristic, dual, eos, hancock, magnetic, ppm, riemann, shock, weno,
+    barotropic, characteristic, dual, eos, hancock, magnetic, ppm, riemann, shock, transport, weno,
 };
-use crate::mesh::fluxes;
-use crate::mesh::parameters::{FluxRegisterView, GatherView};
+use crate::mesh::device::CIRCULATIONS;
+use crate::mesh::parameters::{CirculationRegisterView, FluxRegisterView, GatherView};
+use crate::mesh::{circulations, fluxes, means};
 use crate::{CELLS, PATCH};
 use nestar_device::{Address, Item, device};
 
@@ -13,6 +14,7 @@ use nestar_device::{Address, Item, device};
 pub const STEP: &str = concat!(
     include_str!("../../mesh/patch_faces.cuh"),
     include_str!("states.cuh"),
+    include_str!("transport.cuh"),
     include_str!("fluid.cu")
 );
 /// Signal rates, and collection of cells that need first-order fluxes; follows [`STEP`].
@@ -26,8 +28,8 @@ const BAROTROPIC: &str = include_str!("barotropic.cuh");
 /// Functions of the law with a magnetic field.
 const MAGNETIC: &str = include_str!("magnetic.cuh");
 
-/// Faces of a patch normal to one axis.
-const FACES: usize = (PATCH + 1) * PATCH * PATCH;
+/// Functions of the law with a magnetic field on faces.
+const FACE_FIELD: &str = include_str!("face_field.cuh");
 
 /// Compile-time options of a program for the fluid step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,9 +68,15 @@ impl FluidProgram {
             true => components * cube(ghosts),
             false => 0,
         };
-        let edges = 2 * 3 * self.method.variables_of_law() * FACES;
+        let across = PATCH + 2 * usize::from(self.method.has_face_field());
+        let faces = (PATCH + 1) * across * across;
+        let edges = 2 * 3 * self.method.variables_of_law() * faces;
+        let field = match self.method.has_face_field() {
+            true => 3 * (faces + (PATCH + 2).pow(3)),
+            false => 0,
+        };
         let kept = if self.first_order_fallback { input } else { 0 };
-        (block + kept + edges).max(block + input)
+        (block + kept + field + edges).max(block + input)
     }
 
     /// Returns the size of a value in bytes.
@@ -85,7 +93,8 @@ impl FluidProgram {
         let [kinetic, gradient, jump] =
             (m.dual.map_or([0.0; 3], |dual| dual.thresholds())).map(literal);
         format!(
-            "namespace fluid {{\n\
+            "{}#define FACE_FIELD {}\n\
+             namespace fluid {{\n\
              constexpr int GAS = {}, UNCORRECTED = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
              constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
@@ -96,6 +105,8 @@ impl FluidProgram {
              typedef rs::arr<field::REAL, GAS> State;\n\
              {}\
              }}\n{}",
+            if m.has_face_field() { CIRCULATIONS } else { "" },
+            i32::from(m.has_face_field()),
             m.variables_of_law(),
             m.cleaning_component().map_or(-1, |c| c as i32),
             m.ghosts(),
@@ -121,7 +132,8 @@ impl FluidProgram {
             self.solver(),
             match (m.equation.has_energy(), m.magnetic) {
                 (true, None) => GAMMA_LAW,
-                (true, Some(_)) => MAGNETIC,
+                (true, Some(MagneticMethod::ConstrainedTransport)) => FACE_FIELD,
+                (true, Some(MagneticMethod::Glm)) => MAGNETIC,
                 (false, _) => BAROTROPIC,
             },
         )
@@ -133,6 +145,15 @@ impl FluidProgram {
         let Some(riemann) = m.riemann_item().map(Item::path) else {
             return String::new();
         };
+        if m.has_face_field() {
+            return format!(
+                "RS_FN rs::arr<field::REAL, 2> numbers() {{ return rs::arr<field::REAL, 2>{{{{law().d[0], (field::REAL)0}}}}; }}\n\
+                 RS_FN State riemann(const State& l, const State& r, field::REAL) {{ return \
+                 ::nestar_kernels::hydro::transport::without_cleaning<field::REAL>({riemann}<field::REAL>(\
+                 ::nestar_kernels::hydro::transport::with_cleaning<field::REAL>(l), \
+                 ::nestar_kernels::hydro::transport::with_cleaning<field::REAL>(r), numbers())); }}\n"
+            );
+        }
         if m.magnetic.is_some() {
             return format!(
                 "RS_FN rs::arr<field::REAL, 2> numbers(field::REAL speed) {{ return rs::arr<field::REAL, 2>{{{{law().d[0], speed}}}}; }}\n\
@@ -155,6 +176,7 @@ impl FluidProgram {
     #[must_use]
     pub fn items(&self) -> Vec<&'static Item> {
         let mut items = vec![
+            FaceFieldParameters,
             StepParameters,
             RateParameters,
             CollectParameters,
@@ -190,7 +212,8 @@ impl FluidProgram {
         items.extend(
             match (self.method.equation.has_energy(), self.method.magnetic) {
                 (true, None) => gamma_law_items(),
-                (true, Some(_)) => magnetic_items(),
+                (true, Some(MagneticMethod::ConstrainedTransport)) => face_field_items(),
+                (true, Some(MagneticMethod::Glm)) => magnetic_items(),
                 (false, _) => barotropic_items(),
             },
         );
@@ -232,6 +255,28 @@ fn magnetic_items() -> Vec<&'static Item> {
     ]
 }
 
+/// Returns the functions in [`FACE_FIELD`].
+fn face_field_items() -> Vec<&'static Item> {
+    let mut items = magnetic_items();
+    items.extend([
+        transport::with_cleaning::ITEM,
+        transport::without_cleaning::ITEM,
+        transport::remainder::ITEM,
+        transport::electric_field::ITEM,
+        transport::mean_electric_field::ITEM,
+        transport::contact_electric_field::ITEM,
+        transport::with_field::ITEM,
+        transport::is_physical::ITEM,
+        MatchParameters,
+        ExtremesParameters,
+        circulations::circulated::ITEM,
+        circulations::place_around::ITEM,
+        circulations::index_on_surface::ITEM,
+        means::mean2::ITEM,
+    ]);
+    items
+}
+
 /// Returns the functions in [`BAROTROPIC`].
 fn barotropic_items() -> Vec<&'static Item> {
     vec![
@@ -270,6 +315,21 @@ pub struct Status {
     pub first_order: u32,
 }
 
+/// Magnetic field on faces in `fluid_step`; unused without one.
+#[device]
+#[derive(Clone, Copy)]
+pub struct FaceFieldParameters<R> {
+    /// View of the level, for the kernel that gathers faces.
+    pub view: GatherView<R>,
+    /// Registers for circulations along edges of coarse-fine borders.
+    pub registers: CirculationRegisterView<R>,
+    /// Gathered faces of each row to advance, in the order of the rows, `[count][component][k][j][i]` with one more value along the axis of a
+    /// component.
+    pub gathered: Address<R>,
+    /// The bank to write.
+    pub next: Address<R>,
+}
+
 /// Parameters of `fluid_step`.
 #[device]
 #[derive(Clone, Copy)]
@@ -284,6 +344,8 @@ pub struct StepParameters<R> {
     pub mass: Address<R>,
     /// The state before the step; null in the first stage of a step.
     pub before: Address<R>,
+    /// Magnetic field on faces.
+    pub field: FaceFieldParameters<R>,
     /// Registers with the shares of earlier stages; without addresses in the first stage.
     pub earlier: FluxRegisterView<R>,
     /// Mass fluxes of earlier stages; null in the first stage.
@@ -338,6 +400,36 @@ pub struct RateParameters<R> {
     pub count: i32,
     /// Nonzero if rows that are not stale may have changed as well.
     pub all: i32,
+}
+
+/// Parameters of `match_field`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct MatchParameters<R> {
+    /// The rows, `[count]`.
+    pub rows: Address<i32>,
+    /// The bank of the gas to change.
+    pub gas: Address<R>,
+    /// The bank of the field on faces.
+    pub faces: Address<R>,
+    /// `[row]`: set for the rows.
+    pub stale: Address<u8>,
+    /// `[count]`: set to 1 for rows that are left as they are, because a cell would lose its pressure, else to 0.
+    pub left: Address<i32>,
+}
+
+/// Parameters of `face_extremes`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct ExtremesParameters<R> {
+    /// The rows, `[count]`.
+    pub rows: Address<i32>,
+    /// The bank of the field on faces.
+    pub faces: Address<R>,
+    /// Bits of two doubles: the largest divergence times the smallest cell width, and the largest field.
+    pub largest: Address<u64>,
+    /// Smallest cell width over that along each axis.
+    pub part: [f64; 3],
 }
 
 /// Parameters of `collect_first_order`.

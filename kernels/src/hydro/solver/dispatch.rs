@@ -3,8 +3,8 @@
 //! Each pass is instantiated separately and called through a function pointer. The number of instantiations is therefore the sum of the
 //! choices (limiters, solvers, reconstructions), not their product. All give the same bits.
 use super::passes::{
-    EdgePass, FlattenPass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass,
-    SignalRatePass, SlopePass, UpdatePass,
+    CirculationPass, ContactPass, EdgePass, FlattenPass, FluxPass, MeanElectricPass, PlaneOutcome,
+    PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass,
 };
 use crate::hydro::FluidMethod;
 use nestar_device::Real;
@@ -119,13 +119,16 @@ pub struct Passes<E> {
     pub predict: unsafe fn(&PredictPass<E>),
     pub update: unsafe fn(&UpdatePass<E>) -> PlaneOutcome<E>,
     pub signal_rate: unsafe fn(&SignalRatePass<E>) -> E,
+    pub mean_electric: unsafe fn(&MeanElectricPass<E>),
+    pub contact_electric: unsafe fn(&ContactPass<E>),
+    pub circulate: unsafe fn(&CirculationPass<E>),
 }
 
 /// Defines a module with an entry for every pass under one instruction set, and selects among them.
 macro_rules! instruction_set {
     ($module:ident $(, $features:literal)?) => {
         mod $module {
-            use super::super::passes::{self, EdgePass, FlattenPass, FluxPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
+            use super::super::passes::{self, CirculationPass, ContactPass, EdgePass, FlattenPass, FluxPass, MeanElectricPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
             use super::Passes;
             use crate::hydro::law::{Law, select_law};
             use crate::hydro::limiter::select_limiter;
@@ -149,6 +152,9 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] scalar_fluxes[](FluxPass));
             instruction_set!(@entry [$($features)?] predict of L [](PredictPass));
             instruction_set!(@entry [$($features)?] update of L [const DUAL: bool](UpdatePass) -> PlaneOutcome<V::E>);
+            instruction_set!(@entry [$($features)?] mean_electric[](MeanElectricPass));
+            instruction_set!(@entry [$($features)?] contact_electric[](ContactPass));
+            instruction_set!(@entry [$($features)?] circulate[](CirculationPass));
             instruction_set!(@entry [$($features)?] signal_rate of L [const DUAL: bool](SignalRatePass) -> V::E);
 
             fn slopes_of<V: Simd, L: Law<N>, const N: usize>(method: &FluidMethod) -> unsafe fn(&SlopePass<V::E>) {
@@ -199,6 +205,9 @@ macro_rules! instruction_set {
                     predict: predict::<V, L, N>,
                     update: if dual { update::<V, L, N, true> } else { update::<V, L, N, false> },
                     signal_rate: if dual { signal_rate::<V, L, N, true> } else { signal_rate::<V, L, N, false> },
+                    mean_electric: mean_electric::<V>,
+                    contact_electric: contact_electric::<V>,
+                    circulate: circulate::<V>,
                 }
             }
 

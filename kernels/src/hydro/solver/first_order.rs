@@ -62,7 +62,8 @@ impl CellMask10 {
 
 /// Replaces fluxes next to flagged cells by the HLLE flux between cell averages of the input.
 ///
-/// The fluxes are in the plane array at `place`, through faces normal to `axis`, in plane `k` of the patch (8 for the uppermost z faces).
+/// The fluxes are in the plane array at `place`, through faces normal to `axis`, in plane `k` of the block. With a field on faces those of one
+/// cell around the patch are replaced, too.
 pub(super) fn first_order_fluxes<R: HydroReal>(
     (solver, law): (&PatchSolver<R>, LawNumbers<R>),
     scratch: &mut PatchScratch<R>,
@@ -72,17 +73,21 @@ pub(super) fn first_order_fluxes<R: HydroReal>(
 ) {
     let l = scratch.layout;
     let donor_flux = select_law!(solver.method, donor_flux::<R>);
-    let (columns, rows) = [(PATCH + 1, PATCH), (PATCH, PATCH + 1), (PATCH, PATCH)][axis];
-    for j in 0..rows {
-        for i in 0..columns {
-            let above = [i as i32, j as i32, k as i32];
+    let (around, last) = (l.across() as i32, PATCH as i32 - 1);
+    let [columns, rows] = [0, 1].map(|a| match a == axis {
+        true => (0, last + 1),
+        false => (-around, last + around),
+    });
+    for j in rows.0..=rows.1 {
+        for i in columns.0..=columns.1 {
+            let above = [i, j, k as i32 - l.ghosts as i32];
             let mut below = above;
             below[axis] -= 1;
             if cells.contains(above[0], above[1], above[2])
                 || cells.contains(below[0], below[1], below[2])
             {
-                let at = l.corner() + j * l.width + i;
-                let right = (k + l.ghosts) * l.steps()[2] + at;
+                let at = (l.corner() as i32 + j * l.width as i32 + i) as usize;
+                let right = k * l.steps()[2] + at;
                 donor_flux(
                     scratch,
                     &law,

@@ -8,9 +8,10 @@ namespace fluid {
 // Returns true if one of the two cells next to face f of axis D is flagged (10^3 bits); `at` becomes the position of the upper cell in the
 // patch.
 template<int D> RS_FN bool touches(const unsigned* cells, int f, int* at) {
-  at[0] = D == 0 ? f % 9 : f % 8;
-  at[1] = D == 0 ? f / 9 % 8 : D == 1 ? f / 8 % 9 : f / 8 % 8;
-  at[2] = D == 0 ? f / 72 : D == 1 ? f / 72 : f / 64;
+  constexpr int W = PATCH + 2 * ACROSS, L = PATCH + 1;
+  at[0] = D == 0 ? f % L : f % W - ACROSS;
+  at[1] = D == 0 ? f / L % W - ACROSS : D == 1 ? f / W % L : f / W % W - ACROSS;
+  at[2] = D == 2 ? f / (W * W) : f / (L * W) - ACROSS;
   const int above = (at[0] + 1) + 10 * ((at[1] + 1) + 10 * (at[2] + 1));
   const int below = above - (D == 0 ? 1 : D == 1 ? 10 : 100);
   return (cells[above / 32] >> above % 32 & 1) || (cells[below / 32] >> below % 32 & 1);
@@ -85,18 +86,21 @@ RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, c
 
 RS_FN void mark_unphysical(unsigned* mask, int cell) { launch::atomic_or(mask + cell / 32, 1u << (cell % 32)); }
 
-// Collects the cells with first-order fluxes in a patch and in the layer outside each of its faces. Returns true if there are any.
+// Collects the cells with first-order fluxes in a patch and in the layer outside each of its faces, with a field on faces those at its edges and
+// corners, too. Returns true if there are any.
 RS_FN bool collect_flagged(const Step& p, int row, unsigned* cells) {
   EACH(n, 32) cells[n] = 0;
   launch::barrier();
   bool any = false;
-  EACH(n, 7 * CELLS) {
-    const int source = n / CELLS, cell = n % CELLS, face = source - 1;
-    constexpr int direction[6] = {12, 14, 10, 16, 4, 22};
-    const int from = source == 0 ? row : p.view.neighbours[row * mesh::AROUND + direction[face]];
+  // electric fields on edges depend on the cells of all neighbours
+  constexpr int DIRECTIONS = FACE_FIELD ? 27 : 7;
+  EACH(n, DIRECTIONS * CELLS) {
+    const int source = n / CELLS, cell = n % CELLS;
+    constexpr int beside_faces[7] = {mesh::SELF, 12, 14, 10, 16, 4, 22};
+    const int d = FACE_FIELD ? source : beside_faces[source % 7];
+    const int from = d == mesh::SELF ? row : p.view.neighbours[row * mesh::AROUND + d];
     if (from >= 0 && p.first_order[from * 16 + cell / 32] >> cell % 32 & 1) {
-      int at[3] = {cell % 8, cell / 8 % 8, cell / 64};
-      if (source) at[face / 2] += face % 2 ? 8 : -8;
+      const int at[3] = {cell % 8 + 8 * (d % 3 - 1), cell / 8 % 8 + 8 * (d / 3 % 3 - 1), cell / 64 + 8 * (d / 9 - 1)};
       if (at[0] >= -1 && at[1] >= -1 && at[2] >= -1 && at[0] <= 8 && at[1] <= 8 && at[2] <= 8) {
         const int bit = (at[0] + 1) + 10 * ((at[1] + 1) + 10 * (at[2] + 1));
         launch::atomic_or(cells + bit / 32, 1u << (bit % 32));
@@ -124,12 +128,18 @@ RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three
   }
 }
 
+// Returns the index in an array of faces of face f of a row of a field on faces.
+RS_FN int in_array(int axis, int f) {
+  const int i = axis == 0 ? f % 9 : f % 8, j = axis == 0 ? f / 9 % 8 : axis == 1 ? f / 8 % 9 : f / 8 % 8, k = axis == 2 ? f / 64 : f / 72;
+  return axis == 0 ? face_index<0>(i, j, k) : axis == 1 ? face_index<1>(i, j, k) : face_index<2>(i, j, k);
+}
+
 // Stores the mass fluxes of the patch.
 RS_FN void store_mass_fluxes(const Step& p, int row, const REAL* flux) {
-  REAL* out = p.mass + (rs::i64)row * (3 * FACES);
-  const REAL* earlier = p.mass_before + (rs::i64)row * (3 * FACES);
-  EACH(f, 3 * FACES) {
-    const REAL value = flux[f / FACES * (GAS * FACES) + f % FACES];
+  REAL* out = p.mass + (rs::i64)row * (3 * mesh::FACES);
+  const REAL* earlier = p.mass_before + (rs::i64)row * (3 * mesh::FACES);
+  EACH(f, 3 * mesh::FACES) {
+    const REAL value = flux[f / mesh::FACES * (GAS * FACES) + in_array(f / mesh::FACES, f % mesh::FACES)];
     if constexpr (STAGED) out[f] = ::nestar_kernels::mesh::fluxes::with_share<REAL>(p.mass_before ? earlier[f] : REAL(0), value, (REAL)p.share);
     else out[f] = value;
   }
@@ -203,12 +213,13 @@ RS_FN rs::arr<REAL, 2> energies(const Step& p, int row, const REAL* block, const
 
 // Stores the fluxes of component c in the registers of the patch.
 RS_FN void register_fluxes(const Step& p, int row, int c, const REAL* flux, int pitch) {
-  if constexpr (STAGED) mesh::store_shares(p.registers, p.earlier, row, c, flux, pitch, (REAL)p.share);
-  else mesh::store_registers<false>(p.registers, row, c, flux, pitch);
+  if constexpr (STAGED) mesh::store_shares<ACROSS>(p.registers, p.earlier, row, c, flux, pitch, (REAL)p.share);
+  else mesh::store_registers<false, COMPONENTS, ACROSS>(p.registers, row, c, flux, pitch);
 }
 
-// Computes the new gas of the patch, and stores the fluxes in the registers; those that are not corrected between levels become 0. Returns the largest signal rate among the cells of this thread.
-RS_FN REAL update_gas(const Step& p, int row, const REAL* block, REAL* flux, const REAL* faces, const Three& rate,
+// Computes the new gas of the patch, and stores the fluxes in the registers; those that are not corrected between levels become 0. `field` is
+// the new field on faces, if there is one. Returns the largest signal rate among the cells of this thread.
+RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* field, REAL* flux, const REAL* faces, const Three& rate,
                       unsigned* mask) {
   const REAL* u = mesh::row_of(p.view.level, row);
   REAL* out = mesh::row_of(p.next, row);
@@ -217,7 +228,10 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, REAL* flux, con
   EACH(cell, CELLS) {
     const State old = load_state(u, CELLS, cell);
     State now;
-    RS_UNROLL for (int v = 0; v < GAS; ++v) now.d[v] = advanced(old.d[v], flux + v * FACES, GAS * FACES, cell, rate);
+    RS_UNROLL for (int v = 0; v < GAS; ++v) now.d[v] = mesh::advanced<ACROSS>(old.d[v], flux + v * FACES, GAS * FACES, cell, rate);
+#if FACE_FIELD
+    RS_UNROLL for (int d = 0; d < 3; ++d) now.d[5 + d] = mean_field(field, d, cell);
+#endif
     now = staged_gas(p, row, cell, old, damped(now, (REAL)p.damping));
     RS_UNROLL for (int v = 0; v < GAS; ++v) out[v * CELLS + cell] = now.d[v];
     REAL signal;
@@ -252,7 +266,7 @@ RS_FN void advance_scalar(const Step& p, int row, int c, const REAL* block, cons
   const REAL* u = mesh::row_of(p.view.level, row) + c * CELLS;
   REAL* out = mesh::row_of(p.next, row) + c * CELLS;
   EACH(cell, CELLS) {
-    const REAL now = staged(p, row, c, cell, advanced(u[cell], lower, FACES, cell, rate));
+    const REAL now = staged(p, row, c, cell, mesh::advanced<ACROSS>(u[cell], lower, FACES, cell, rate));
     out[cell] = now;
     if (!(now * REAL(0) == REAL(0))) mark_unphysical(mask, cell);
   }
@@ -271,7 +285,7 @@ RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL
       const int c = n % COMPONENTS;
       if (c < FIRST_SCALAR || field::set_of(c) != set) continue;
       launch::barrier();
-      EACH(cell, 1000) scalar_edges(block, c, lower, upper, cell, of_edges);
+      EACH(cell, LAYERED) scalar_edges(block, c, lower, upper, cell, of_edges);
       launch::barrier();
       if (n < COMPONENTS) {
         EACH(f, SIDES) sums[f] = sums[f] + right[f];
@@ -300,10 +314,10 @@ RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
   launch::barrier();
 }
 
-RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, const unsigned* flagged) {
+RS_FN void advance_patch(const Step& p, int row, const REAL* gathered, REAL* scratch, unsigned* mask, const unsigned* flagged) {
   SHARED unsigned shocks[CURE ? ANY_SHOCK + 1 : 1];
   REAL *block = scratch, *input = scratch + COMPONENTS * BLOCK;
-  REAL *left = scratch + EDGES_AT, *right = left + EDGES;
+  REAL *field = scratch + FIELD_AT, *left = scratch + EDGES_AT, *right = left + EDGES;
   const Three rate = three(p.rate);
   // states at the faces are those at the beginning of a stage
   const Three of_edges = STAGED ? Three{{REAL(0), REAL(0), REAL(0)}} : rate;
@@ -315,14 +329,23 @@ RS_FN void advance_patch(const Step& p, int row, REAL* scratch, unsigned* mask, 
     // the edges overwrite the input
     launch::barrier();
   }
-  EACH(cell, 1000) cell_edges(block, left, right, cell, of_edges, speed, shocks);
+#if FACE_FIELD
+  begin_transport(gathered, block, field, left, rate);
+#endif
+  EACH(cell, LAYERED) cell_edges(block, field, left, right, cell, of_edges, speed, shocks, flagged);
   launch::barrier();
   const unsigned* damped = CURE && shocks[ANY_SHOCK] ? shocks : nullptr;
   EACH(f, FACES) face_flux<0>(block, input, left, right, f, speed, flagged, damped);
   EACH(f, FACES) face_flux<1>(block, input, left, right, f, speed, flagged, damped);
   EACH(f, FACES) face_flux<2>(block, input, left, right, f, speed, flagged, damped);
   launch::barrier();
-  const REAL largest = update_gas(p, row, block, left, right, rate, mask);
+  const REAL* new_field = nullptr;
+#if FACE_FIELD
+  // electric fields and the new field overwrite the upper states
+  transport(p, row, gathered, field, left, right, rate);
+  new_field = right + ELECTRIC;
+#endif
+  const REAL largest = update_gas(p, row, block, new_field, left, right, rate, mask);
   if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);
   if constexpr (DUAL && COMPONENTS > FIRST_SCALAR) {
     // scalars overwrite the upper states
@@ -344,12 +367,13 @@ KERNEL_BOUNDS(fluid_step, fluid::Step, fluid::THREADS, fluid::MIN_BLOCKS) {
   else scratch = p.scratch + (rs::i64)launch::block() * fluid::SCRATCH;
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];
+    const fluid::REAL* gathered = p.field.gathered + (rs::i64)n * (3 * fluid::GATHERED);
     if constexpr (fluid::KEEP_INPUT) {
       SHARED unsigned flagged[32];
-      if (fluid::collect_flagged(p, row, flagged)) fluid::advance_patch(p, row, scratch, mask, flagged);
+      if (fluid::collect_flagged(p, row, flagged)) fluid::advance_patch(p, row, gathered, scratch, mask, flagged);
       launch::barrier();
     } else {
-      fluid::advance_patch(p, row, scratch, mask, nullptr);
+      fluid::advance_patch(p, row, gathered, scratch, mask, nullptr);
     }
   }
 }

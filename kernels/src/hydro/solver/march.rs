@@ -57,24 +57,41 @@ impl<R: HydroReal> March<'_, R> {
             unphysical: [0; PATCH],
             any: false,
         };
+        let with_field = self.layout.transport.is_some();
+        if with_field {
+            self.begin_transport();
+        }
         for k in g - 1..=g + PATCH {
             self.reconstruct(k);
+            // electric fields on edges need those through faces of two planes
+            if with_field {
+                self.fluxes_along_plane(k, faces);
+            }
             if k >= g {
                 self.fluxes(2, k);
                 self.store_fluxes(2, k, faces);
+                if with_field {
+                    self.transport(k);
+                }
             }
             if k > g {
                 let plane = self.update(k - 1, out);
                 outcome.add(k - 1 - g, plane);
             }
-            if k >= g && k < g + PATCH {
-                for axis in 0..2 {
-                    self.fluxes(axis, k);
-                    self.store_fluxes(axis, k, faces);
-                }
+            if !with_field && k >= g && k < g + PATCH {
+                self.fluxes_along_plane(k, faces);
             }
         }
+        self.finish_transport(faces);
         outcome
+    }
+
+    /// Computes the fluxes through the faces in plane `k` normal to x and y.
+    fn fluxes_along_plane(&mut self, k: usize, faces: &mut FaceFluxes<'_, R>) {
+        for axis in 0..2 {
+            self.fluxes(axis, k);
+            self.store_fluxes(axis, k, faces);
+        }
     }
 
     fn primitives(&mut self) {
@@ -112,10 +129,10 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Computes slopes and edge states in plane `k` of the block, in a square one cell larger than the patch. In the planes below and above
-    /// the patch the square has its size, and only z edges are used.
+    /// the patch the square has its size, and only z edges are used, unless there is a field on faces.
     fn reconstruct(&mut self, k: usize) {
         let (g, w) = (self.layout.ghosts, self.layout.width);
-        let inside = k >= g && k < g + PATCH;
+        let inside = self.layout.transport.is_some() || (k >= g && k < g + PATCH);
         let span = if inside {
             CellRange::square(w, g - 1, g + PATCH + 1)
         } else {
@@ -132,6 +149,7 @@ impl<R: HydroReal> March<'_, R> {
             }
         }
         self.edges(k, span);
+        self.set_normal_field(k);
     }
 
     fn slopes(&mut self, axis: usize, k: usize, span: CellRange) {
@@ -189,6 +207,10 @@ impl<R: HydroReal> March<'_, R> {
                 plane(l.high, 1),
                 plane(l.high, l.slot(2, k)),
             ],
+            electric: match l.electric_in_cells(k) {
+                Some(from) => p.wrapping_add(from + span.start),
+                None => std::ptr::null_mut(),
+            },
             stride: l.plane,
             components: l.components,
             count: span.count(),
@@ -204,22 +226,30 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Computes the fluxes through the faces of the patch's cells in plane `k` normal to `axis`: both faces of each cell for x and y, the
-    /// lower one for z.
+    /// lower one for z. With a field on faces those of one cell around the patch are added.
     fn fluxes(&mut self, axis: usize, k: usize) {
         let (l, p) = (self.layout, self.scratch.pointer());
         let planes = l.planes();
-        let corner = l.corner();
+        let wide = l.transport.is_some();
+        // electric fields on edges need the faces of one layer of cells around the patch
+        let corner = match wide {
+            true => l.corner() - l.width - 1,
+            false => l.corner(),
+        };
         let before = if axis == 2 {
             corner
         } else {
             corner - l.steps()[axis]
         };
         // x faces form one flat range, including those between the rows
-        let (rows, length) = [
-            (1, (PATCH - 1) * l.width + PATCH + 1),
-            (PATCH + 1, PATCH),
-            (PATCH, PATCH),
-        ][axis];
+        let (rows, length) = match wide {
+            true => (1, (PATCH + 1) * l.width + PATCH + 2),
+            false => [
+                (1, (PATCH - 1) * l.width + PATCH + 1),
+                (PATCH + 1, PATCH),
+                (PATCH, PATCH),
+            ][axis],
+        };
         let left_slot = if axis == 2 { l.slot(2, k - 1) } else { axis };
         let cells = l.shocks + k * l.steps()[2] + corner;
         let arguments = FluxPass {
@@ -228,7 +258,7 @@ impl<R: HydroReal> March<'_, R> {
             left: p.wrapping_add(l.high + left_slot * planes + before),
             right: p.wrapping_add(l.low + axis * planes + corner),
             state_stride: l.plane,
-            flux: p.wrapping_add(l.flux + l.slot(axis, k) * planes + corner),
+            flux: p.wrapping_add(l.flux_plane(axis, k) + corner),
             flux_stride: l.plane,
             axis,
             components: l.components,
@@ -262,12 +292,16 @@ impl<R: HydroReal> March<'_, R> {
     /// Replaces the fluxes at flagged cells and copies those through the patch's own faces.
     fn store_fluxes(&mut self, axis: usize, k: usize, faces: &mut FaceFluxes<'_, R>) {
         let (l, w) = (self.layout, self.layout.width);
-        let place = l.flux + l.slot(axis, k) * l.planes();
-        let k = k - l.ghosts;
+        let place = l.flux_plane(axis, k);
         if let Some(cells) = self.step.first_order {
             let solver = (self.solver, self.law);
             first_order::first_order_fluxes(solver, self.scratch, cells, [axis, k], place);
         }
+        let inside = k >= l.ghosts && k < l.ghosts + PATCH + usize::from(axis == 2);
+        if !inside {
+            return;
+        }
+        let k = k - l.ghosts;
         let from = place + l.corner();
         self.copy_mass_fluxes(faces, axis, [from, w], k);
         match axis {
@@ -334,14 +368,15 @@ impl<R: HydroReal> March<'_, R> {
     /// Returns pointers to the fluxes around the cells at `at` of plane `k`.
     fn faces(&mut self, k: usize, at: usize) -> FacePlanes<R> {
         let (l, p) = (self.layout, self.scratch.pointer());
-        let flux =
-            |slot: usize, at: usize| p.wrapping_add(l.flux + slot * l.planes() + at).cast_const();
+        let flux = |axis: usize, k: usize, at: usize| {
+            p.wrapping_add(l.flux_plane(axis, k) + at).cast_const()
+        };
         FacePlanes {
-            below: [flux(0, at), flux(1, at), flux(l.slot(2, k), at)],
+            below: [flux(0, k, at), flux(1, k, at), flux(2, k, at)],
             above: [
-                flux(0, at + 1),
-                flux(1, at + l.width),
-                flux(l.slot(2, k + 1), at),
+                flux(0, k, at + 1),
+                flux(1, k, at + l.width),
+                flux(2, k + 1, at),
             ],
             stride: l.plane,
         }
@@ -379,6 +414,7 @@ impl<R: HydroReal> March<'_, R> {
             inverse_dx: self.step.inverse_dx,
             law: self.law,
             thresholds: self.solver.thresholds,
+            field: self.next_field(first),
             before,
             weight,
         };
@@ -420,7 +456,7 @@ impl<R: HydroReal> March<'_, R> {
             left: p.wrapping_add(cells - step),
             right: p.wrapping_add(cells),
             state_stride: l.block,
-            flux: p.wrapping_add(l.flux + l.slot(axis, k) * l.planes() + span.start),
+            flux: p.wrapping_add(l.flux_plane(axis, k) + span.start),
             flux_stride: l.plane,
             axis,
             components: l.variables,

@@ -5,6 +5,7 @@ mod first_order;
 mod march;
 mod passes;
 mod scratch;
+mod transport;
 
 pub use dispatch::{HydroReal, LaneChoice};
 pub use first_order::CellMask10;
@@ -42,6 +43,10 @@ pub struct FaceFluxes<'a, R> {
     pub sides: [Option<&'a mut [R]>; 6],
     /// Mass fluxes through all faces of the patch's cells: a row of a field on faces, `[axis][576]`.
     pub mass: Option<&'a mut [R]>,
+    /// Field on faces after the step, a row like that of the mass fluxes; needed if the method has one.
+    pub field: Option<&'a mut [R]>,
+    /// Electric fields on the edges of the patch's cells, `[axis][648]`, whose circulations change the field on faces.
+    pub electric: Option<&'a mut [R]>,
 }
 
 /// Input of an update of a patch in addition to its cells.
@@ -88,7 +93,8 @@ impl<R: HydroReal> PatchSolver<R> {
     ///
     /// # Panics
     /// If the method uses dual energy with [`Scheme::VanLeer`], without an energy or with a magnetic field; a magnetic field with
-    /// [`Scheme::VanLeer`] or without an energy; or a Riemann solver that does not serve the law.
+    /// [`Scheme::VanLeer`] or without an energy; a field on faces with a scheme of several stages; or a Riemann solver that does not serve the
+    /// law.
     #[must_use]
     pub fn new(
         method: FluidMethod,
@@ -107,6 +113,10 @@ impl<R: HydroReal> PatchSolver<R> {
                     && method.equation.has_energy()
                     && method.dual.is_none(),
             "a magnetic field needs a scheme without a predictor, and one energy"
+        );
+        assert!(
+            !method.has_face_field() || !method.has_stages(),
+            "a field on faces needs a scheme of one stage"
         );
         assert!(
             method.riemann_item().is_some(),

@@ -1,4 +1,4 @@
-// Signal rates of changed patches, the largest rate of a level, and the cells that need first-order fluxes.
+// Signal rates of changed patches, the largest rate of a level, the cells that need first-order fluxes, and the means of a field on faces.
 
 namespace rates {
 
@@ -59,3 +59,59 @@ KERNEL(collect_first_order, rates::parameters::CollectParameters) {
     }
   }
 }
+
+#if FACE_FIELD
+// Gives the cells of rows the means of the field over their faces, at the same total energy. A row with a cell that would lose its pressure is
+// left as it is, and counted. One block per row.
+KERNEL(match_field, rates::parameters::MatchParameters<field::REAL>) {
+  using namespace rates;
+  namespace transport = ::nestar_kernels::hydro::transport;
+  const int n = launch::block(), row = p.rows[n];
+  REAL* u = mesh::row_of(p.gas, row);
+  const REAL* faces = p.faces + (rs::i64)row * (3 * mesh::FACES);
+  bool lost = false;
+  for (int pass = 0; pass < 2; ++pass) {
+    EACH(cell, CELLS) {
+      const fluid::Three means{{fluid::mean_field(faces, 0, cell), fluid::mean_field(faces, 1, cell), fluid::mean_field(faces, 2, cell)}};
+      const fluid::State now = transport::with_field<REAL>(fluid::load_state(u, CELLS, cell), means);
+      if (pass == 0) lost = lost || !transport::is_physical<REAL>(now);
+      else RS_UNROLL for (int v = 4; v < 8; ++v) u[v * CELLS + cell] = now.d[v];
+    }
+    if (pass == 0) {
+      lost = launch::any_of_block(lost);
+      if (launch::thread() == 0) {
+        p.left[n] = lost;
+        p.stale[row] = 1;
+      }
+      if (lost) return;
+    }
+  }
+}
+
+// Finds the largest divergence of the field times the smallest cell width, and the largest field on a face; infinity for what is not a number.
+// One block per row.
+KERNEL(face_extremes, rates::parameters::ExtremesParameters<field::REAL>) {
+  using namespace rates;
+  const REAL* faces = p.faces + (rs::i64)p.rows[launch::block()] * (3 * mesh::FACES);
+  double divergence = 0, strength = 0;
+  EACH(cell, CELLS) {
+    double through[3];
+    for (int d = 0; d < 3; ++d) {
+      const rs::arr<REAL, 2> both = fluid::both_faces(faces, d, cell);
+      through[d] = ((double)both.d[1] - (double)both.d[0]) * p.part[d];
+    }
+    const double found = rs::abs((through[0] + through[1]) + through[2]);
+    divergence = found <= divergence ? divergence : found < rs::lim<double>::INFINITY_() ? found : rs::lim<double>::INFINITY_();
+  }
+  EACH(n, 3 * mesh::FACES) {
+    const double found = rs::abs((double)faces[n]);
+    strength = found <= strength ? strength : found < rs::lim<double>::INFINITY_() ? found : rs::lim<double>::INFINITY_();
+  }
+  divergence = launch::largest_of_block(divergence);
+  strength = launch::largest_of_block(strength);
+  if (launch::thread() == 0) {
+    launch::store_largest<double>((rs::u64*)p.largest, divergence);
+    launch::store_largest<double>((rs::u64*)p.largest + 1, strength);
+  }
+}
+#endif

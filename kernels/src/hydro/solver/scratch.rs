@@ -41,12 +41,56 @@ pub(super) struct ScratchLayout {
     pub low: usize,
     /// States at the upper faces: x, y, and z of even and odd planes.
     pub high: usize,
-    /// Fluxes through the lower faces: x, y, and z of even and odd planes.
+    /// Fluxes through the lower faces: x, y, and z of even and odd planes; with a field on faces x and y of even and odd planes, too.
     pub flux: usize,
     /// Shocks along each axis in each cell (block of three components), if shocks are detected.
     pub shocks: usize,
+    /// Arrays of a field on faces, if there is one.
+    pub transport: Option<TransportLayout>,
     /// Elements of the arena.
     pub total: usize,
+}
+
+/// Offsets of the arrays of a field on faces. All but the input have the layout of a block, with three components: a face or edge has the
+/// index of the cell above it along each axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TransportLayout {
+    /// The gathered faces, `[component][k][j][i]`, one more along the axis of a component.
+    pub input: usize,
+    /// Fields on faces before the step.
+    pub faces: usize,
+    /// Fields on faces after half a step.
+    pub half: usize,
+    /// Fields on faces after the step.
+    pub next: usize,
+    /// Electric fields on edges.
+    pub electric: usize,
+    /// Electric fields in cells, in even and odd planes of three components.
+    pub in_cells: usize,
+    /// Elements after the last array.
+    pub end: usize,
+}
+
+impl TransportLayout {
+    /// Returns the arrays from `start` on, for blocks of `width` cells along an axis, with `block` and `plane` elements between components.
+    fn new(start: usize, width: usize, block: usize, plane: usize) -> Self {
+        let faces = start + (3 * face_block(width)).next_multiple_of(ALIGNMENT);
+        let [half, next, electric, in_cells] = [3, 6, 9, 12].map(|n| faces + n * block);
+        Self {
+            input: start,
+            faces,
+            half,
+            next,
+            electric,
+            in_cells,
+            end: in_cells + 6 * plane,
+        }
+    }
+}
+
+/// Returns the number of gathered faces of a component of a field on faces.
+fn face_block(width: usize) -> usize {
+    (width + 1) * width * width
 }
 
 impl ScratchLayout {
@@ -67,8 +111,13 @@ impl ScratchLayout {
         let low = upper + 3 * planes;
         let high = low + 3 * planes;
         let flux = high + 4 * planes;
-        let shocks = flux + 4 * planes;
-        let total = shocks + if method.cures_shocks() { 3 * block } else { 0 };
+        let of_fluxes = if method.has_face_field() { 6 } else { 4 };
+        let shocks = flux + of_fluxes * planes;
+        let after = shocks + if method.cures_shocks() { 3 * block } else { 0 };
+        let transport = method
+            .has_face_field()
+            .then(|| TransportLayout::new(after, width, block, plane));
+        let total = transport.map_or(after, |arrays| arrays.end);
         ScratchLayout {
             ghosts,
             width,
@@ -86,6 +135,7 @@ impl ScratchLayout {
             high,
             flux,
             shocks,
+            transport,
             total,
         }
     }
@@ -105,9 +155,23 @@ impl ScratchLayout {
         self.ghosts * self.width + self.ghosts
     }
 
-    /// Returns the index among the four planes of `high` and `flux` for `axis` in the block's plane `k`.
+    /// Returns the index among the four planes of `high` for `axis` in the block's plane `k`.
     pub fn slot(&self, axis: usize, k: usize) -> usize {
         if axis < 2 { axis } else { 2 + k % 2 }
+    }
+
+    /// Returns the offset of the fluxes through the lower faces of plane `k` normal to `axis`.
+    pub fn flux_plane(&self, axis: usize, k: usize) -> usize {
+        let slot = match self.transport {
+            Some(_) => 2 * axis + k % 2,
+            None => self.slot(axis, k),
+        };
+        self.flux + slot * self.planes()
+    }
+
+    /// Returns the number of cells across a face beyond the patch that have fluxes: one with a field on faces.
+    pub fn across(&self) -> usize {
+        usize::from(self.transport.is_some())
     }
 }
 
@@ -143,6 +207,17 @@ impl<R: Real> PatchScratch<R> {
     pub fn input(&mut self) -> &mut [R] {
         let range = self.arena(0..self.layout.components * self.layout.block);
         &mut self.data[range]
+    }
+
+    /// Returns the gathered field on faces, `[component][k][j][i]` with one more value along the axis of a component, to be filled before each
+    /// update, and the elements between its components. It is empty without such a field.
+    pub fn face_input(&mut self) -> (&mut [R], usize) {
+        let Some(arrays) = self.layout.transport else {
+            return (&mut [], 0);
+        };
+        let stride = face_block(self.layout.width);
+        let range = self.arena(arrays.input..arrays.input + 3 * stride);
+        (&mut self.data[range], stride)
     }
 
     /// Returns the number of elements between components of the input.

@@ -4,7 +4,8 @@
 // large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, EXTREMA, FLATTEN, WENO, half_slope(),
 // KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
 // characteristic variables; CURE, true if shocks are detected; UNCORRECTED, the component whose
-// fluxes are not corrected between levels, or -1; and DUAL, true if the internal energy is component 5, with thresholds().
+// fluxes are not corrected between levels, or -1; the macro FACE_FIELD, 1 if components 5 to 7 are the means of a field on faces; and DUAL, true
+// if the internal energy is component 5, with thresholds().
 
 namespace fluid {
 
@@ -12,16 +13,17 @@ using field::REAL;
 using mesh::CELLS;
 using mesh::COMPONENTS;
 using mesh::FACE;
-using mesh::FACES;
-using mesh::TO_UPPER;
-using mesh::advanced;
-using mesh::face_index;
 using mesh::PATCH;
 namespace hydro = ::nestar_kernels::hydro;
 typedef rs::arr<REAL, 3> Three;
 typedef rs::arr<REAL, 5> Five;
 
 constexpr int FIRST_SCALAR = GAS + DUAL;
+// Layers of cells across a face, beyond the patch, that have fluxes, and the faces normal to one axis.
+constexpr int ACROSS = FACE_FIELD ? 1 : 0;
+constexpr int FACES = mesh::FACES_WITH<ACROSS>;
+template<int D> RS_FN int face_index(int i, int j, int k) { return mesh::face_index<D, ACROSS>(i, j, k); }
+template<int D> constexpr int TO_UPPER = mesh::TO_UPPER<D, ACROSS>;
 // Ghost layers that the reconstruction reads; width and cells of its block.
 constexpr int REACH = PREDICTOR ? GHOSTS - 1 : GHOSTS;
 constexpr int WIDTH = PATCH + 2 * REACH;
@@ -32,8 +34,14 @@ constexpr int INPUT = INPUT_WIDTH * INPUT_WIDTH * INPUT_WIDTH;
 // Layout of the scratch in values: primitive variables, then the states on the lower and upper sides of all faces. The latter overwrite the
 // conserved input of the van Leer predictor, unless first-order fluxes need it.
 constexpr int EDGES = 3 * GAS * FACES;
+// Values of a component of a gathered row of a field on faces, ghost cells included.
+constexpr int GATHERED = INPUT_WIDTH * INPUT_WIDTH * (INPUT_WIDTH + 1);
+// With a field on faces, the field after half a step on all these faces, and the electric fields in the 10^3 cells, come before them.
+constexpr int LAYERED = 1000;
+constexpr int FIELD_VALUES = FACE_FIELD ? 3 * (FACES + LAYERED) : 0;
 constexpr int INPUT_VALUES = PREDICTOR ? COMPONENTS * INPUT : 0;
-constexpr int EDGES_AT = COMPONENTS * BLOCK + (KEEP_INPUT ? INPUT_VALUES : 0);
+constexpr int FIELD_AT = COMPONENTS * BLOCK + (KEEP_INPUT ? INPUT_VALUES : 0);
+constexpr int EDGES_AT = FIELD_AT + FIELD_VALUES;
 constexpr int AFTER_EDGES = EDGES_AT + 2 * EDGES;
 constexpr int AFTER_INPUT = COMPONENTS * BLOCK + INPUT_VALUES;
 constexpr int SCRATCH = AFTER_EDGES > AFTER_INPUT ? AFTER_EDGES : AFTER_INPUT;
@@ -47,6 +55,9 @@ template<int D> RS_FN int component(int v) { return v >= 1 && v <= 3 ? 1 + (D + 
 template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH;
 
 RS_FN bool inside(int i) { return (unsigned)i < (unsigned)PATCH; }
+
+// Returns true if a position across a face has fluxes.
+RS_FN bool across(int i) { return (unsigned)(i + ACROSS) < (unsigned)(PATCH + 2 * ACROSS); }
 
 RS_FN Three three(const rs::arr<double, 3>& x) { return Three{{(REAL)x[0], (REAL)x[1], (REAL)x[2]}}; }
 
@@ -321,7 +332,7 @@ RS_FN State halves(const State& lower, const State& upper) {
 // Stores the edge states of cell (i, j, k) along axis D: the upper one on the lower side of the face above, the lower one on the upper side
 // of the face below.
 template<int D>
-RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
+RS_FN void store_edges(const REAL* field, REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
                        const State& lower, const State& upper, const Three& rate, REAL speed) {
   const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
   const auto both = PARABOLIC && HALF_STEP
@@ -330,8 +341,10 @@ RS_FN void store_edges(REAL* left, REAL* right, int i, int j, int k, const State
   const int n = D == 0 ? i : D == 1 ? j : k, f = face_index<D>(i, j, k);
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
     const int at = (D * GAS + component<D>(v)) * FACES + f;
-    if (n >= 0) right[at] = both._0.d[v];
-    if (n < PATCH) left[at + TO_UPPER<D>] = both._1.d[v];
+    // the normal field is that on the face
+    const bool is_normal = FACE_FIELD && v == 5;
+    if (n >= 0) right[at] = is_normal ? field[D * FACES + f] : both._0.d[v];
+    if (n < PATCH) left[at + TO_UPPER<D>] = is_normal ? field[D * FACES + f + TO_UPPER<D>] : both._1.d[v];
   }
 }
 
@@ -343,10 +356,21 @@ RS_FN void flatten(unsigned slow, State* lower, State* upper) {
   }
 }
 
+#if FACE_FIELD
+// Stores the electric field of one of the 10^3 cells, by its primitive state.
+RS_FN void store_electric(REAL* in_cells, int cell, const State& w) {
+  const Three e = hydro::transport::electric_field<REAL>(Three{{w.d[1], w.d[2], w.d[3]}}, Three{{w.d[5], w.d[6], w.d[7]}});
+  RS_UNROLL for (int d = 0; d < 3; ++d) in_cells[d * LAYERED + cell] = e.d[d];
+}
+#endif
+
 // Edge states of one of the 10^3 cells of the patch and the layer around it. It marks the cell in `shocks`, unless the predictor has done so.
-RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, const Three& rate, REAL speed, unsigned* shocks) {
+// `field` holds the field on faces after half a step, if there is one, and takes the electric fields in cells; those in the cells `flagged` are
+// the ones before the step.
+RS_FN void cell_edges(const REAL* block, REAL* field, REAL* left, REAL* right, int cell, const Three& rate, REAL speed, unsigned* shocks,
+                      const unsigned* flagged) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
-  const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
+  const bool x = across(j) && across(k), y = across(i) && across(k), z = across(i) && across(j);
   if (!x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const bool marked = CURE && !PREDICTOR && !is_smooth(BlockCells{block}, at, WIDTH);
@@ -366,15 +390,18 @@ RS_FN void cell_edges(const REAL* block, REAL* left, REAL* right, int cell, cons
     const rs::arr<State, 3> half{{halves(lower[0], upper[0]), halves(lower[1], upper[1]), halves(lower[2], upper[2])}};
     h = half_step(w, half, rate, speed);
   }
-  if (x) store_edges<0>(left, right, i, j, k, w, h, lower[0], upper[0], rate, speed);
-  if (y) store_edges<1>(left, right, i, j, k, w, h, lower[1], upper[1], rate, speed);
-  if (z) store_edges<2>(left, right, i, j, k, w, h, lower[2], upper[2], rate, speed);
+#if FACE_FIELD
+  store_electric(field + 3 * FACES, cell, flagged && (flagged[cell / 32] >> cell % 32 & 1) ? w : h);
+#endif
+  if (x) store_edges<0>(field, left, right, i, j, k, w, h, lower[0], upper[0], rate, speed);
+  if (y) store_edges<1>(field, left, right, i, j, k, w, h, lower[1], upper[1], rate, speed);
+  if (z) store_edges<2>(field, left, right, i, j, k, w, h, lower[2], upper[2], rate, speed);
 }
 
 // Computes the same for the mass fraction of a scalar, with `left` and `right` for one variable per axis, always half a step later.
 RS_FN void scalar_edges(const REAL* block, int c, REAL* left, REAL* right, int cell, const Three& rate) {
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
-  const bool x = inside(j) && inside(k), y = inside(i) && inside(k), z = inside(i) && inside(j);
+  const bool x = across(j) && across(k), y = across(i) && across(k), z = across(i) && across(j);
   if (!x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const REAL* q = block + c * BLOCK;

@@ -19,6 +19,8 @@ fn compare<R: HydroReal>(a: &Updated<R>, b: &Updated<R>, what: &str) {
         a.faces.iter().zip(&b.faces).all(|(a, b)| same(a, b)),
         "fluxes differ: {what}"
     );
+    assert!(same(&a.field, &b.field), "fields differ: {what}");
+    assert!(same(&a.electric, &b.electric), "edges differ: {what}");
     assert_eq!(a.outcome.unphysical, b.outcome.unphysical, "{what}");
     assert!(
         a.outcome.any == b.outcome.any

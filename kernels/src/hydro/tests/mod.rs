@@ -7,5 +7,6 @@ mod pointwise;
 mod riemann;
 mod sample;
 mod symmetry;
+mod transport;
 mod tube;
 mod tubes;

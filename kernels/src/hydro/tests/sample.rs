@@ -73,9 +73,17 @@ pub fn barotropic_methods() -> Vec<FluidMethod> {
         .collect()
 }
 
-/// Methods for gas with a magnetic field.
+/// Methods for gas with a magnetic field at cell centres, then those with one on faces.
 pub fn magnetic_methods() -> Vec<FluidMethod> {
-    let magnetic = Some(MagneticMethod::Glm);
+    let methods = MagneticMethod::ALL.iter().rev().copied();
+    let methods = methods.flat_map(methods_with_field);
+    methods
+        .filter(|method| !method.has_face_field() || !method.has_stages())
+        .collect()
+}
+
+fn methods_with_field(magnetic: MagneticMethod) -> Vec<FluidMethod> {
+    let magnetic = Some(magnetic);
     let solvers = RiemannSolver::ALL.iter().copied();
     let solvers: Vec<_> = solvers
         .filter(|solver| solver.item_with_field().is_some())
@@ -127,6 +135,8 @@ impl Random {
 pub struct Block<R> {
     pub width: usize,
     pub values: Vec<Vec<R>>,
+    /// A field on faces, `[component][k][j][i]`, for methods that have one; empty for one that is the same in all updates.
+    pub field: Vec<R>,
 }
 
 impl<R: Real> Block<R> {
@@ -150,7 +160,11 @@ impl<R: Real> Block<R> {
                 values[component].push(R::lit(value));
             }
         }
-        Block { width, values }
+        Block {
+            width,
+            values,
+            field: Vec::new(),
+        }
     }
 
     /// Independent random cells: density and pressure vary by factors up to `exp(2 roughness)`, velocities up to three
@@ -186,6 +200,9 @@ pub struct Updated<R> {
     pub faces: Vec<Vec<R>>,
     /// Mass fluxes through the faces of all cells.
     pub mass: Vec<R>,
+    /// Field on faces and electric fields on edges, if the method has them.
+    pub field: Vec<R>,
+    pub electric: Vec<R>,
 }
 
 /// Runs one update.
@@ -201,6 +218,20 @@ pub fn update<R: HydroReal>(
     for (c, values) in block.values.iter().enumerate() {
         scratch.input()[c * stride..c * stride + values.len()].copy_from_slice(values);
     }
+    let (input, _) = scratch.face_input();
+    match block.field.is_empty() {
+        true => {
+            let value = |n: usize| R::lit((n * 7919 % 1009) as f64 / 1009.0 - 0.5);
+            input
+                .iter_mut()
+                .enumerate()
+                .for_each(|(n, b)| *b = value(n));
+        }
+        false => input.copy_from_slice(&block.field),
+    }
+    let with_field = !input.is_empty();
+    let row = |centring: Centring| vec![R::lit(0.0); 3 * centring.values()];
+    let (mut field, mut electric) = (row(Centring::Face), row(Centring::Edge));
     let components = solver.components();
     let mut out = vec![R::lit(0.0); components * CELLS];
     let mut faces = vec![vec![R::lit(0.0); components * PATCH * PATCH]; 6];
@@ -209,6 +240,8 @@ pub fn update<R: HydroReal>(
     let mut fluxes = FaceFluxes {
         sides: std::array::from_fn(|_| targets.next().map(Vec::as_mut_slice)),
         mass: Some(&mut mass),
+        field: with_field.then_some(&mut field),
+        electric: with_field.then_some(&mut electric),
     };
     let step = PatchStep {
         rates: rates.map(R::lit),
@@ -223,5 +256,7 @@ pub fn update<R: HydroReal>(
         outcome,
         faces,
         mass,
+        field,
+        electric,
     }
 }

@@ -66,6 +66,7 @@ impl Transform {
         Block {
             width: block.width,
             values: flat.chunks(block.width.pow(3)).map(<[R]>::to_vec).collect(),
+            field: Vec::new(),
         }
     }
 }

@@ -48,7 +48,7 @@ impl GasDevice {
             if round < ROUNDS
                 && let Some(fallback) = &self.fallback
             {
-                fallback.launch(&self.device, &parameters)?;
+                self.launch(fallback, &parameters)?;
             }
         }
         let report = self.report(clock.level, topology, gas, stage)?;

@@ -1,11 +1,13 @@
 //! Gas solver on a device: kernels for the update of a level and its time-step limit, on the pool in device memory.
 
+mod faces;
 mod fallback;
 
 use super::HydroConfig;
-use super::capture::{self, LevelInput, StageContext, StepResult};
+use super::capture::{self, ExtraFields, LevelInput, StageContext, StepResult};
 use super::stages::LevelStage;
-use crate::fields::{Gas, GasModel, MassFlux};
+use crate::fields::{Gas, GasModel, MagneticFaces, MassFlux};
+use faces::{FaceGather, FieldKernels};
 use nestar_device::{Address, Number};
 use nestar_engine::Error;
 use nestar_engine::comm::Comm;
@@ -54,6 +56,10 @@ pub struct GasDevice {
     step: StepKernel,
     /// Kernel of the first-order fallback, compiled when first needed.
     fallback: Option<StepKernel>,
+    /// Gathers the magnetic field on faces, if there is one.
+    faces: Option<FaceGather>,
+    /// Other kernels on that field.
+    field: Option<FieldKernels>,
     signal_rates: Kernel,
     collect: Kernel,
     /// Per row: largest signal rate, in the precision of the run.
@@ -92,7 +98,7 @@ impl GasDevice {
     pub fn new(
         config: &HydroConfig,
         model: &GasModel,
-        pool: &DevicePool,
+        (pool, faces): (&DevicePool, Option<&DevicePool>),
         courant: f64,
         mass_fluxes: bool,
         levels: usize,
@@ -117,6 +123,12 @@ impl GasDevice {
         Ok(Self {
             step: StepKernel::new(&device, module.kernel("fluid_step")?, &program)?,
             fallback: None,
+            faces: faces
+                .map(|faces| FaceGather::new(faces, program.method.ghosts()))
+                .transpose()?,
+            field: faces
+                .map(|_| FieldKernels::new(&device, &module, rows))
+                .transpose()?,
             signal_rates: module.kernel("signal_rates")?,
             collect: module.kernel("collect_first_order")?,
             rates: device.growable(rows)?,
@@ -135,6 +147,45 @@ impl GasDevice {
         self.rates.grow(rows)?;
         self.unphysical.grow(16 * rows)?;
         self.first_order.grow(16 * rows)
+    }
+
+    /// Returns the number of ghost layers that a step reads.
+    pub(super) fn ghosts(&self) -> usize {
+        self.program.method.ghosts()
+    }
+
+    /// Gives the cells of `rows` the means of the magnetic field over their faces. Returns the rows that are left as they are, because a cell would
+    /// lose its pressure.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub(super) fn match_rows(
+        &mut self,
+        rows: &[u32],
+        gas: &FieldView<Gas>,
+        field: &FieldView<MagneticFaces>,
+    ) -> Result<Vec<u32>, DeviceError> {
+        match &mut self.field {
+            Some(kernels) => kernels.apply(&self.device, rows, gas, field),
+            None => Ok(rows.to_vec()),
+        }
+    }
+
+    /// Returns the largest divergence times the smallest cell width, and the largest magnetic field on a face, in rows of a bank of that field;
+    /// `part` is the smallest cell width over that along each axis.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub(super) fn face_extremes(
+        &mut self,
+        rows: &[u32],
+        bank: u64,
+        part: [f64; 3],
+    ) -> Result<[f64; 2], DeviceError> {
+        match &mut self.field {
+            Some(kernels) => kernels.extremes(&self.device, rows, bank, part),
+            None => Ok([0.0; 2]),
+        }
     }
 
     /// Returns the Courant number.
@@ -214,7 +265,7 @@ impl GasDevice {
         input: LevelInput,
         tables: &DeviceTopology,
         gas: &mut Write<Gas>,
-        mass: Option<&FieldView<MassFlux>>,
+        extra: ExtraFields,
         ranks: &mut Comm,
     ) -> StepResult<u64> {
         // no allocation while halo messages are in flight
@@ -222,7 +273,7 @@ impl GasDevice {
         let (mut corrected, mut rate) = (0, None);
         for (time, stage) in LevelStage::of(self.program.method.scheme) {
             gas.begin_stage(stage.share.stage, time);
-            let done = self.advance_stage(&input, tables, gas, mass, stage, ranks)?;
+            let done = self.advance_stage(&input, tables, gas, extra, stage, ranks)?;
             corrected += done.corrected;
             rate = done.rate;
         }
@@ -240,7 +291,7 @@ impl GasDevice {
         input: &LevelInput,
         tables: &DeviceTopology,
         gas: &mut Write<Gas>,
-        mass: Option<&FieldView<MassFlux>>,
+        extra: ExtraFields,
         stage: LevelStage,
         ranks: &mut Comm,
     ) -> StepResult<StageDone> {
@@ -254,12 +305,12 @@ impl GasDevice {
         self.device.fill_zero(&self.status, 0..1)?;
         if let Some(split) = &split {
             let view = gas.interior(clock.level, split);
-            let parameters = self.parameters(input, tables, &view, mass, stage);
+            let parameters = self.parameters(input, tables, &view, extra, stage);
             self.step_rows(&on(&parameters, &split.interior), &view)?;
         }
         gas.finish_refresh(ranks, clock.level)?;
         let view = gas.get(self.program.method.ghosts())?;
-        let parameters = self.parameters(input, tables, &view, mass, stage);
+        let parameters = self.parameters(input, tables, &view, extra, stage);
         match &split {
             Some(split) => self.step_rows(&on(&parameters, &split.boundary), &view)?,
             None => self.step_rows(&parameters, &view)?,
@@ -274,7 +325,8 @@ impl GasDevice {
                 rate: Some(self.rate_of(status)),
             });
         }
-        let attempt = StageContext::of(input, stage.share.stage);
+        let faces = extra.field.map(|field| (field, self.ghosts()));
+        let attempt = StageContext::of(input, stage.share.stage, faces);
         let corrected = capture::apply_fallback(&view, attempt, capture, ranks, |log| {
             if log.repeat {
                 self.step_rows(&parameters, &view)?;
@@ -297,7 +349,19 @@ impl GasDevice {
         let rows = parameters.count as usize;
         let row = gas.components() * CELLS * self.program.value_bytes();
         self.step.kernel.count_work(rows * CELLS, 2 * rows * row);
-        self.step.launch(&self.device, parameters)
+        self.launch(&self.step, parameters)
+    }
+
+    /// Launches a kernel that advances the rows in `parameters`. With a magnetic field on faces, these are gathered before.
+    fn launch(
+        &self,
+        kernel: &StepKernel,
+        parameters: &StepKernelParameters,
+    ) -> Result<(), DeviceError> {
+        let Some(faces) = &self.faces else {
+            return kernel.launch(&self.device, parameters);
+        };
+        faces.in_parts(parameters, |part| kernel.launch(&self.device, part))
     }
 
     fn parameters(
@@ -305,7 +369,7 @@ impl GasDevice {
         input: &LevelInput,
         tables: &DeviceTopology,
         gas: &FieldView<Gas>,
-        mass: Option<&FieldView<MassFlux>>,
+        extra: ExtraFields,
         stage: LevelStage,
     ) -> StepKernelParameters {
         let LevelInput {
@@ -321,7 +385,7 @@ impl GasDevice {
             false => [device_pool.register_view(level), RegisterView::default()],
         };
         let bank = |mass: &FieldView<MassFlux>, n: usize| mass.device().bank(n).into();
-        let [mass, mass_before] = match mass {
+        let [mass, mass_before] = match extra.mass {
             None => [Address::NONE; 2],
             Some(mass) if stage.is_one_of_several() => {
                 stage.in_order([bank(mass, 0), bank(mass, 1)])
@@ -332,9 +396,11 @@ impl GasDevice {
             true => Address::NONE,
             false => address,
         };
+        let view = gas.on_device();
         StepParameters {
-            view: gas.on_device(),
+            view,
             registers,
+            field: faces::parameters(extra.field, level, view),
             next: device_pool.bank(gas.stage_bank(stage.share.stage)).into(),
             mass,
             before: after_first(device_pool.bank(gas.banks()[0]).into()),

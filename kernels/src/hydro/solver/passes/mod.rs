@@ -6,6 +6,7 @@
 mod fluxes;
 mod reconstruct;
 mod shocks;
+mod transport;
 mod update;
 
 pub use fluxes::{FluxPass, damped_fluxes, fluxes, internal_fluxes, scalar_fluxes};
@@ -14,6 +15,9 @@ pub use reconstruct::{
     parabolas, primitives, slopes, wave_parabolas, wave_slopes,
 };
 pub use shocks::{ShockPass, shocks};
+pub use transport::{
+    CirculationPass, ContactPass, MeanElectricPass, circulate, contact_electric, mean_electric,
+};
 pub use update::{
     FacePlanes, PlaneOutcome, PredictPass, SignalRatePass, UpdatePass, predict, signal_rate, update,
 };

@@ -6,6 +6,7 @@ use super::{
 use crate::hydro::law::{Law, LawNumbers};
 use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
+use crate::hydro::transport::electric_field;
 use crate::hydro::weno::weno_z;
 use crate::hydro::{dual, hancock};
 use nestar_device::simd::Simd;
@@ -316,6 +317,8 @@ pub struct EdgePass<E> {
     pub low: [*mut E; 3],
     pub high: [*mut E; 3],
     pub stride: usize,
+    /// Electric fields in the cells, three components of the same stride; written with a field on faces only.
+    pub electric: *mut E,
     pub components: usize,
     pub count: usize,
     /// `dt / dx`.
@@ -359,6 +362,11 @@ pub unsafe fn edges<
                     }
                 }
                 h = L::half_step(&w, &half, &rates, &law);
+            }
+            if L::HAS_FACE_FIELD {
+                let field = [h[N - 3], h[N - 2], h[N - 1]];
+                let electric = electric_field(&[h[1], h[2], h[3]], &field);
+                store_state(&electric, a.electric.add(o), a.stride);
             }
             for d in 0..3 {
                 // the velocity along the axis first

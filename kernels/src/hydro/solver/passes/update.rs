@@ -6,6 +6,7 @@ use super::{
 use crate::hydro::dual;
 use crate::hydro::law::{Law, LawNumbers};
 use crate::mesh::fluxes;
+use crate::mesh::means::mean2;
 use crate::{CELLS, PATCH};
 use nestar_device::simd::Simd;
 use nestar_device::{Mask, Num, Real};
@@ -110,6 +111,8 @@ pub struct UpdatePass<E> {
     pub law: LawNumbers<E>,
     /// Thresholds of dual energy.
     pub thresholds: [E; 3],
+    /// The new field on the lower faces of the same cell, by axis, in arrays of the layout of a block; null without a field on faces.
+    pub field: [*const E; 3],
     /// First cell of the plane in the state before the step, `[component][512]`, and the weight of the new state; null in the first stage of a
     /// step.
     pub before: *const E,
@@ -163,6 +166,21 @@ impl<E: Real> UpdatePass<E> {
         }
         u
     }
+
+    /// Returns the means of the new field over the faces of the cells at `o`.
+    #[inline(always)]
+    unsafe fn mean_field<V: Simd<E = E>>(&self, o: usize) -> [V; 3] {
+        let mut means = [V::lit(0.0); 3];
+        for d in 0..3 {
+            // SAFETY: the faces of these cells were computed
+            unsafe {
+                let below = self.field[d].add(o);
+                let above = below.add(self.steps[d]);
+                means[d] = mean2(V::load2(below, self.pitch), V::load2(above, self.pitch));
+            }
+        }
+        means
+    }
 }
 
 /// Result of the update of a plane.
@@ -195,6 +213,12 @@ pub unsafe fn update<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
                 let old = u;
                 for (c, new) in u.iter_mut().enumerate() {
                     *new = a.faces.advanced(*new, c, o, a.pitch, &rates);
+                }
+                if L::HAS_FACE_FIELD {
+                    let means = a.mean_field(o);
+                    for d in 0..3 {
+                        u[N - 3 + d] = means[d];
+                    }
                 }
                 u = a.staged_gas::<V, L, N>(&old, &L::damped(&u, &law), to);
                 let rate = check_states::<V, L, N, DUAL>(a, &mut u, [o, to], &inverse_dx);
