@@ -66,6 +66,7 @@ mod symmetry;
 mod temperature;
 mod thermal;
 mod transient_fields;
+mod transport;
 mod units;
 mod unphysical_states;
 mod views;
