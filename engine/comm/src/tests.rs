@@ -282,8 +282,8 @@ impl Part {
         let places: BTreeSet<Index> = copies.iter().map(|&row| topology.index(row)).collect();
         assert_eq!(places.len(), copies.len());
         assert_eq!(places, touched);
-        // Registers of the finer level exist at every face of a leaf with a refined neighbour, and at every edge of which
-        // such neighbours across its faces know nothing.
+        // This rank holds the octets of refined neighbours across faces of its leaves, and of those across an edge if no
+        // refined neighbour across a face has that edge.
         for &row in topology.rows(level) {
             let around = topology.neighbours(row);
             let refined = |step: Index| {

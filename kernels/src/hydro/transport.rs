@@ -1,7 +1,7 @@
 //! Ideal magnetohydrodynamics with magnetic fields on cell faces (constrained transport; Evans & Hawley 1988, Astrophys. J. 332, 659).
 //!
 //! The state of a cell is that of [`magnetic`] without the cleaning variable; its field is the mean of the fields on its faces. The field on a
-//! face is that along its normal, and changes by the circulation of the electric field `E = -v x B` around it. Electric fields on edges follow
+//! face is that along its normal, and changes by the circulation of the electric field `E = -v x B`, the electromotive force, around it. Electric fields on edges follow
 //! from the fluxes through the four faces at the edge and from those in its four cells (Gardiner & Stone 2005, J. Comput. Phys. 205, 509).
 //! Along an edge of axis `c`, `a` and `b` are the next two axes in cyclic order.
 use super::magnetic;

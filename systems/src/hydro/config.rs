@@ -95,7 +95,7 @@ pub struct HydroConfig {
     /// with every choice of `riemann`, others unless it is `hlle`.
     #[key(default = Word(ShockCure::Hlle))]
     pub shock_cure: Word<ShockCure>,
-    /// Names of passive scalars, of letters, digits and `_`. At most 59 names are allowed, with a table `[mhd]` 55.
+    /// Names of passive scalars, of letters, digits and `_`. A run has at most 59 of them, with `mhd.method = "ct"` 56 and with `"glm"` 55.
     #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1

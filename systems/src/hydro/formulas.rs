@@ -76,7 +76,7 @@ pub struct StateFormulas {
     pressure: Option<Formula>,
     /// Magnetic field, if the gas has one.
     field: Option<[Formula; 3]>,
-    /// Vector potential, of which some components may be 0.
+    /// Components of the vector potential; `None` for those that the deck does not give.
     potential: [Option<Formula>; 3],
     scalars: Vec<Option<Formula>>,
     /// Indices of the scalars that the table names.

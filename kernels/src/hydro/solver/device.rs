@@ -26,10 +26,16 @@ const GAMMA_LAW: &str = include_str!("gamma_law.cuh");
 const BAROTROPIC: &str = include_str!("barotropic.cuh");
 
 /// Functions of the law with a magnetic field.
-const MAGNETIC: &str = include_str!("magnetic.cuh");
+const MAGNETIC: &str = concat!(
+    include_str!("magnetic.cuh"),
+    include_str!("without_waves.cuh")
+);
 
 /// Functions of the law with a magnetic field on faces.
-const FACE_FIELD: &str = include_str!("face_field.cuh");
+const FACE_FIELD: &str = concat!(
+    include_str!("face_field.cuh"),
+    include_str!("without_waves.cuh")
+);
 
 /// Compile-time options of a program for the fluid step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -267,7 +273,7 @@ fn face_field_items() -> Vec<&'static Item> {
         transport::contact_electric_field::ITEM,
         transport::with_field::ITEM,
         transport::is_physical::ITEM,
-        MatchParameters,
+        CellFieldParameters,
         ExtremesParameters,
         circulations::circulated::ITEM,
         circulations::place_around::ITEM,
@@ -402,10 +408,10 @@ pub struct RateParameters<R> {
     pub all: i32,
 }
 
-/// Parameters of `match_field`.
+/// Parameters of `update_cell_fields`.
 #[device]
 #[derive(Clone, Copy)]
-pub struct MatchParameters<R> {
+pub struct CellFieldParameters<R> {
     /// The rows, `[count]`.
     pub rows: Address<i32>,
     /// The bank of the gas to change.

@@ -44,11 +44,4 @@ RS_FN rs::tup<State, State> traced_edges(const State& w, const State& h, const S
   return ::nestar_kernels::hydro::magnetic::traced_edges<field::REAL>(w, h, lower, upper, rate, numbers(speed));
 }
 
-// The predictor and characteristic variables are refused with magnetic fields.
-typedef int WaveBasis;
-RS_FN State predicted(const State&, const State& old) { return old; }
-RS_FN WaveBasis wave_basis(const State&) { return 0; }
-RS_FN State to_waves(const State& dw, WaveBasis) { return dw; }
-RS_FN State from_waves(const State& waves, WaveBasis) { return waves; }
-
 }  // namespace fluid

@@ -63,7 +63,7 @@ KERNEL(collect_first_order, rates::parameters::CollectParameters) {
 #if FACE_FIELD
 // Gives the cells of rows the means of the field over their faces, at the same total energy. A row with a cell that would lose its pressure is
 // left as it is, and counted. One block per row.
-KERNEL(match_field, rates::parameters::MatchParameters<field::REAL>) {
+KERNEL(update_cell_fields, rates::parameters::CellFieldParameters<field::REAL>) {
   using namespace rates;
   namespace transport = ::nestar_kernels::hydro::transport;
   const int n = launch::block(), row = p.rows[n];

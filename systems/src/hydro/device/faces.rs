@@ -8,7 +8,7 @@ use nestar_engine::device::{Buffer, Device, DeviceError, Growable, Kernel, Launc
 use nestar_engine::step::FieldView;
 use nestar_kernels::PATCH;
 use nestar_kernels::hydro::solver::device::{
-    ExtremesParameters, FaceFieldParameters, MatchParameters,
+    CellFieldParameters, ExtremesParameters, FaceFieldParameters,
 };
 use nestar_kernels::mesh::device::gathered_faces;
 use nestar_kernels::mesh::parameters::GatherFacesParameters;
@@ -88,7 +88,7 @@ impl FaceGather {
 
 /// Kernels on faces and cells, and their buffers.
 pub(super) struct FieldKernels {
-    matching: Kernel,
+    update: Kernel,
     extremes: Kernel,
     rows: Growable<i32>,
     left: Growable<i32>,
@@ -102,7 +102,7 @@ impl FieldKernels {
     /// Not enough memory.
     pub fn new(device: &Device, module: &Module, rows: usize) -> Result<Self, DeviceError> {
         Ok(Self {
-            matching: module.kernel("match_field")?,
+            update: module.kernel("update_cell_fields")?,
             extremes: module.kernel("face_extremes")?,
             rows: device.growable(rows)?,
             left: device.growable(rows)?,
@@ -151,7 +151,7 @@ impl FieldKernels {
         Ok(largest.map(f64::from_bits))
     }
 
-    /// Gives the cells of `rows` the means over their faces, see `match_field`. Returns the rows that are left as they are.
+    /// Gives the cells of `rows` the means over their faces, see `update_cell_fields`. Returns the rows that are left as they are.
     ///
     /// # Errors
     /// The device fails.
@@ -167,7 +167,7 @@ impl FieldKernels {
         }
         self.list(device, rows)?;
         self.left.grow(rows.len())?;
-        let parameters = MatchParameters::<Number> {
+        let parameters = CellFieldParameters::<Number> {
             rows: self.rows.address().into(),
             gas: gas.device().bank(gas.banks()[0]).into(),
             faces: field.device().bank(field.banks()[0]).into(),
@@ -179,7 +179,7 @@ impl FieldKernels {
             threads: THREADS,
             shared: 0,
         };
-        device.launch(&self.matching, shape, &parameters)?;
+        device.launch(&self.update, shape, &parameters)?;
         let mut left = vec![0; rows.len()];
         device.download(&self.left, 0, &mut left)?;
         let each = rows.iter().zip(left);

@@ -159,7 +159,7 @@ impl GasDevice {
     ///
     /// # Errors
     /// The device fails.
-    pub(super) fn match_rows(
+    pub(super) fn update_cell_fields(
         &mut self,
         rows: &[u32],
         gas: &FieldView<Gas>,

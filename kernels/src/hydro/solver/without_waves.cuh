@@ -1,0 +1,11 @@
+// Stands for the predictor and the characteristic variables of laws with a magnetic field, which are refused with both.
+
+namespace fluid {
+
+typedef int WaveBasis;
+RS_FN State predicted(const State&, const State& old) { return old; }
+RS_FN WaveBasis wave_basis(const State&) { return 0; }
+RS_FN State to_waves(const State& dw, WaveBasis) { return dw; }
+RS_FN State from_waves(const State& waves, WaveBasis) { return waves; }
+
+}  // namespace fluid
