@@ -320,7 +320,7 @@ fn contacts_at_rest_stay_exactly() {
 }
 
 /// A dense hot ball in a field, on three levels that follow it.
-const BALL: &str = r#"
+pub(super) const BALL: &str = r#"
 scenario = "formula"
 [initial]
 density    = "1 + if(r < 0.14, 3, 0)"
