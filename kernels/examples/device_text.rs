@@ -7,7 +7,7 @@ use nestar_device::{
 use nestar_kernels::criteria::cell;
 use nestar_kernels::gravity::stress::{self, STRESS};
 use nestar_kernels::gravity::{self, GRAVITY_KERNELS};
-use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP};
+use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP, ScratchPlacement};
 use nestar_kernels::hydro::{
     Conserved, EquationOfState, FluidMethod, LawConstants, Limiter, MagneticMethod, Reconstruction,
     RiemannSolver, Scheme, kinetic_energy,
@@ -183,7 +183,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         double,
         first_order_fallback: false,
         mass_fluxes: false,
-        in_shared: true,
+        placement: ScratchPlacement::Shared,
         threads: 576,
         blocks: 1,
     };
@@ -198,7 +198,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         scalars: 2,
         first_order_fallback: true,
         mass_fluxes: true,
-        in_shared: false,
+        placement: ScratchPlacement::Global,
         ..plain
     };
     let staged = FluidProgram {

@@ -378,7 +378,7 @@ fn magnetic_items() -> Vec<&'static Item> {
         transport::repaired::ITEM,
         transport::is_physical::ITEM,
         transport::with_field::ITEM,
-        transport::electric_field::ITEM,
+        transport::electric_field_along::ITEM,
         transport::mean_electric_field::ITEM,
         transport::contact_electric_field::ITEM,
     ]

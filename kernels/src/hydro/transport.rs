@@ -60,13 +60,14 @@ pub fn with_field<R: Lane>(u: &[R; 8], field: &[R; 3]) -> [R; 8] {
 }
 
 /// Returns the electric field `-v x B` of gas with a velocity and a field.
-#[device]
 pub fn electric_field<R: Lane>(v: &[R; 3], b: &[R; 3]) -> [R; 3] {
-    [
-        v[2] * b[1] - v[1] * b[2],
-        v[0] * b[2] - v[2] * b[0],
-        v[1] * b[0] - v[0] * b[1],
-    ]
+    [(1, 2), (2, 0), (0, 1)].map(|(a, c)| electric_field_along(&[v[a], v[c]], &[b[a], b[c]]))
+}
+
+/// Returns the electric field along an axis of gas whose velocity and field along `a` and `b` are given.
+#[device]
+pub fn electric_field_along<R: Lane>(velocity: &[R; 2], field: &[R; 2]) -> R {
+    velocity[1] * field[0] - velocity[0] * field[1]
 }
 
 /// Returns the electric field on an edge from means, for half a step.

@@ -4,7 +4,7 @@ use nestar::device_runtime::Address;
 use nestar::engine::device::{Buffer, Device, LaunchShape};
 use nestar::kernels::choice::Choice;
 use nestar::kernels::hydro::solver::device::{
-    FaceFieldParameters, FluidProgram, RATES, STEP, StepParameters,
+    FaceFieldParameters, FluidProgram, RATES, STEP, ScratchPlacement, StepParameters,
 };
 use nestar::kernels::hydro::{
     BarotropicStates, DualStates, EquationOfState, GasStates, LawConstants, MagneticMethod,
@@ -110,6 +110,15 @@ struct Case {
     method: FluidMethod,
     scalars: usize,
     first_order_fallback: bool,
+    placement: ScratchPlacement,
+}
+
+/// Returns a placement of the scratch that stores states at faces, or one that computes them where they are needed.
+fn placement(stored: bool) -> ScratchPlacement {
+    match stored {
+        true => ScratchPlacement::Shared,
+        false => ScratchPlacement::Split,
+    }
 }
 
 /// New values and mass fluxes, signal rate and unphysical cells on the CPU.
@@ -176,7 +185,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         double,
         first_order_fallback: case.first_order_fallback,
         mass_fluxes: true,
-        in_shared: false,
+        placement: case.placement,
         threads: 576,
         blocks: 1,
     };
@@ -207,7 +216,8 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     device.upload(&flagged, 0, first_order).unwrap();
     let stale = device.buffer::<u8>(8).unwrap();
     let status = device.buffer::<u64>(2).unwrap();
-    let bytes = text.scratch() * text.value_bytes();
+    let size = text.scratch();
+    let bytes = size.global * text.value_bytes();
     let scratch = device.buffer::<u64>(bytes / 8 + 1).unwrap();
     let view = GatherView::<R> {
         level: present.address().into(),
@@ -265,7 +275,7 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
     let shape = LaunchShape {
         blocks: 1,
         threads: 576,
-        shared: 0,
+        shared: (size.shared * text.value_bytes()) as u32,
     };
     device.launch(&kernel, shape, &p).unwrap();
     let mut out = vec![R::lit(0.0); row.len() + MASS];
@@ -415,13 +425,19 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             method,
             scalars,
             first_order_fallback: fallback,
+            placement: placement(variables == Primitive),
         };
         // a method is compiled in one precision, and with a dual energy in the other
         compare_in(fallback, &device, &case);
         if scheme != VanLeer && method.equation.has_energy() {
             let dual = Some(DualEnergy::default());
             let method = FluidMethod { dual, ..method };
-            compare_in(!fallback, &device, &Case { method, ..case });
+            let other = Case {
+                method,
+                placement: placement(variables == Characteristic),
+                ..case
+            };
+            compare_in(!fallback, &device, &other);
         }
     }
 }
@@ -464,6 +480,7 @@ fn gas_without_energy_has_the_bits_of_the_cpu_on_the_device() {
             method,
             scalars,
             first_order_fallback: fallback,
+            placement: placement(riemann != "hlle"),
         };
         compare_in(scheme == VanLeer, &device, &case);
     }
@@ -500,6 +517,7 @@ fn gas_with_a_field_has_the_bits_of_the_cpu_on_the_device() {
             method,
             scalars,
             first_order_fallback: fallback,
+            placement: placement(n % 2 == 1),
         };
         compare_in(n % 2 == 1, &device, &case);
     }

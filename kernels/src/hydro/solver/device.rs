@@ -37,6 +37,26 @@ const FACE_FIELD: &str = concat!(
     include_str!("without_waves.cuh")
 );
 
+/// Where a block of the fluid step keeps its scratch. The results do not depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScratchPlacement {
+    /// All of it is in shared memory. States at faces are computed once, but with a field on faces.
+    Shared,
+    /// Cells are in shared memory, fluxes in global memory. States at faces are computed for both cells of each face.
+    Split,
+    /// All of it is in global memory. States at faces are computed as in `Split`.
+    Global,
+}
+
+/// Sizes of the scratch of a block, in values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScratchSize {
+    /// In shared memory.
+    pub shared: usize,
+    /// In global memory.
+    pub global: usize,
+}
+
 /// Compile-time options of a program for the fluid step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FluidProgram {
@@ -52,8 +72,8 @@ pub struct FluidProgram {
     pub first_order_fallback: bool,
     /// `true` if the step stores the mass fluxes through all faces.
     pub mass_fluxes: bool,
-    /// `true` if the scratch is in shared memory.
-    pub in_shared: bool,
+    /// Where a block keeps its scratch.
+    pub placement: ScratchPlacement,
     /// Threads per block.
     pub threads: u32,
     /// Blocks that should fit on a multiprocessor.
@@ -61,9 +81,9 @@ pub struct FluidProgram {
 }
 
 impl FluidProgram {
-    /// Returns the size of a block's scratch in values.
+    /// Returns the size of a block's scratch.
     #[must_use]
-    pub fn scratch(&self) -> usize {
+    pub fn scratch(&self) -> ScratchSize {
         let components = self.method.gas_components() + self.scalars;
         let ghosts = self.method.ghosts();
         let predictor = self.method.scheme == Scheme::VanLeer;
@@ -74,15 +94,28 @@ impl FluidProgram {
             true => components * cube(ghosts),
             false => 0,
         };
-        let across = PATCH + 2 * usize::from(self.method.has_face_field());
+        let has_field = self.method.has_face_field();
+        let across = PATCH + 2 * usize::from(has_field);
         let faces = (PATCH + 1) * across * across;
         let edges = 2 * 3 * self.method.variables_of_law() * faces;
-        let field = match self.method.has_face_field() {
-            true => 3 * (faces + (PATCH + 2).pow(3)),
+        let field = if has_field { 3 * faces } else { 0 };
+        let at_faces = has_field || self.placement != ScratchPlacement::Shared;
+        let kept = match self.first_order_fallback || at_faces {
+            true => input,
             false => 0,
         };
-        let kept = if self.first_order_fallback { input } else { 0 };
-        (block + kept + field + edges).max(block + input)
+        let states = match at_faces && self.method.scheme == Scheme::MusclHancock {
+            true => self.method.variables_of_law() * (PATCH + 2).pow(3),
+            false => 0,
+        };
+        let cells = (block + kept + field + states).max(block + input);
+        let all = (block + kept + field + states + edges).max(cells);
+        let [shared, global] = match self.placement {
+            ScratchPlacement::Shared => [all, 0],
+            ScratchPlacement::Split => [cells, edges],
+            ScratchPlacement::Global => [0, all],
+        };
+        ScratchSize { shared, global }
     }
 
     /// Returns the size of a value in bytes.
@@ -102,7 +135,7 @@ impl FluidProgram {
             "{}#define FACE_FIELD {}\n\
              namespace fluid {{\n\
              constexpr int GAS = {}, UNCORRECTED = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
-             constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
+             constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, CELLS_IN_SHARED = {}, FLUXES_IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
@@ -128,7 +161,8 @@ impl FluidProgram {
             m.reconstruction == Reconstruction::Constant,
             m.limits_waves(),
             self.first_order_fallback,
-            self.in_shared,
+            self.placement != ScratchPlacement::Global,
+            self.placement == ScratchPlacement::Shared,
             self.mass_fluxes,
             m.dual.is_some(),
             m.cures_shocks(),
@@ -268,7 +302,7 @@ fn face_field_items() -> Vec<&'static Item> {
         transport::with_cleaning::ITEM,
         transport::without_cleaning::ITEM,
         transport::remainder::ITEM,
-        transport::electric_field::ITEM,
+        transport::electric_field_along::ITEM,
         transport::mean_electric_field::ITEM,
         transport::contact_electric_field::ITEM,
         transport::with_field::ITEM,
@@ -366,7 +400,7 @@ pub struct StepParameters<R> {
     pub first_order: Address<u32>,
     /// `[row]`: cleared, because the rate is that of the new state.
     pub stale: Address<u8>,
-    /// Scratch of all blocks, if it is not in shared memory.
+    /// Scratch of all blocks, the part that is not in shared memory.
     pub scratch: Address<R>,
     /// Result.
     pub status: Address<Status>,

@@ -5,14 +5,9 @@ namespace fluid {
 
 // ---- first-order fluxes at flagged cells (first_order.rs)
 
-// Returns true if one of the two cells next to face f of axis D is flagged (10^3 bits); `at` becomes the position of the upper cell in the
-// patch.
-template<int D> RS_FN bool touches(const unsigned* cells, int f, int* at) {
-  constexpr int W = PATCH + 2 * ACROSS, L = PATCH + 1;
-  at[0] = D == 0 ? f % L : f % W - ACROSS;
-  at[1] = D == 0 ? f / L % W - ACROSS : D == 1 ? f / W % L : f / W % W - ACROSS;
-  at[2] = D == 2 ? f / (W * W) : f / (L * W) - ACROSS;
-  const int above = (at[0] + 1) + 10 * ((at[1] + 1) + 10 * (at[2] + 1));
+// Returns true if one of the two cells next to a face normal to axis D is flagged (10^3 bits); `at` is the position of the upper cell.
+template<int D> RS_FN bool touches(const unsigned* cells, const int* at) {
+  const int above = layered(at);
   const int below = above - (D == 0 ? 1 : D == 1 ? 10 : 100);
   return (cells[above / 32] >> above % 32 & 1) || (cells[below / 32] >> below % 32 & 1);
 }
@@ -21,46 +16,61 @@ template<int D> RS_FN bool touches(const unsigned* cells, int f, int* at) {
 RS_FN State cell_average(const REAL* block, const REAL* input, const int* at, int D, int back) {
   int c[3] = {at[0], at[1], at[2]};
   c[D] -= back;
-  if constexpr (!PREDICTOR) return load_state(block, BLOCK, (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH)));
+  if constexpr (!PREDICTOR) return load_state(block, BLOCK, in_block(c));
   else return input_primitive(input, (c[0] + GHOSTS) + INPUT_WIDTH * ((c[1] + GHOSTS) + INPUT_WIDTH * (c[2] + GHOSTS)));
 }
 
 RS_FN REAL concentration(const REAL* block, int component, const int* at, int D, int back) {
   int c[3] = {at[0], at[1], at[2]};
   c[D] -= back;
-  return block[component * BLOCK + (c[0] + REACH) + WIDTH * ((c[1] + REACH) + WIDTH * (c[2] + REACH))];
+  return block[component * BLOCK + in_block(c)];
 }
 
 // ---- faces and cells
 
+// Loads or computes the states on both sides of face f of axis D, in the order of a face; `at` is the position of the upper cell.
+template<int D>
+RS_FN void face_states(const Scratch& s, int f, const int* at, const Three& rate, REAL speed, const unsigned* shocks, State& l, State& r) {
+  if constexpr (AT_FACES) {
+    int below[3] = {at[0], at[1], at[2]};
+    below[D] -= 1;
+    l = edge_state<D, true>(s, below, rate, speed, shocks);
+    r = edge_state<D, false>(s, at, rate, speed, shocks);
+    // the normal field is that on the face
+    if constexpr (FACE_FIELD) l.d[FIRST_OF_FIELD] = r.d[FIRST_OF_FIELD] = s.field[D * FACES + f];
+  } else {
+    RS_UNROLL for (int v = 0; v < GAS; ++v) {
+      l.d[v] = s.left[(D * GAS + component<D>(v)) * FACES + f];
+      r.d[v] = s.right[(D * GAS + component<D>(v)) * FACES + f];
+    }
+  }
+}
+
 // Computes the flux through one face and stores it in place of the lower state. Faces in `shocks` (null for none) take HLLE fluxes, smoothed
 // ones if they are normal to a slow shock. Velocity, internal energy and its flux replace the first components of the upper state.
 template<int D>
-RS_FN void face_flux(const REAL* block, const REAL* input, REAL* left, REAL* right, int f, REAL speed, const unsigned* flagged,
-                     const unsigned* shocks) {
+RS_FN void face_flux(const Scratch& s, int f, const Three& rate, REAL speed, const unsigned* flagged, const unsigned* shocks) {
   State l, r, flux;
   int at[3];
-  if (flagged && touches<D>(flagged, f, at)) {
-    l = rotated<D>(cell_average(block, input, at, D, 1));
-    r = rotated<D>(cell_average(block, input, at, D, 0));
+  face_place<D>(f, at);
+  if (flagged && touches<D>(flagged, at)) {
+    l = rotated<D>(cell_average(s.block, s.input, at, D, 1));
+    r = rotated<D>(cell_average(s.block, s.input, at, D, 0));
     flux = flux_hlle(l, r, speed);
   } else {
-    RS_UNROLL for (int v = 0; v < GAS; ++v) {
-      l.d[v] = left[(D * GAS + component<D>(v)) * FACES + f];
-      r.d[v] = right[(D * GAS + component<D>(v)) * FACES + f];
-    }
-    if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, f, at)) {
-      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, f, at)) flux = flux_smoothed(l, r, speed);
+    face_states<D>(s, f, at, rate, speed, shocks, l, r);
+    if (CURE && shocks && touches<D>(shocks + D * SHOCK_WORDS, at)) {
+      if (touches<D>(shocks + SLOW_SHOCKS + D * SHOCK_WORDS, at)) flux = flux_smoothed(l, r, speed);
       else flux = flux_hlle(l, r, speed);
     } else {
       flux = riemann(l, r, speed);
     }
   }
-  RS_UNROLL for (int v = 0; v < GAS; ++v) left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
+  RS_UNROLL for (int v = 0; v < GAS; ++v) s.left[(D * GAS + component<D>(v)) * FACES + f] = flux.d[v];
   if constexpr (DUAL) {
     typedef rs::arr<REAL, 2> Two;
     const Two both = hydro::dual::upwind_state<REAL>(flux.d[0], Two{{l.d[0], l.d[PRESSURE]}}, Two{{r.d[0], r.d[PRESSURE]}}, gamma());
-    REAL* to = right + D * GAS * FACES + f;
+    REAL* to = s.right + D * GAS * FACES + f;
     to[0] = both.d[0];
     to[FACES] = both.d[1];
     to[2 * FACES] = both.d[0] * both.d[1];
@@ -74,7 +84,8 @@ RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, c
                        const unsigned* flagged) {
   REAL l = left[D * FACES + f], r = right[D * FACES + f];
   int at[3];
-  if (flagged && touches<D>(flagged, f, at)) {
+  face_place<D>(f, at);
+  if (flagged && touches<D>(flagged, at)) {
     l = concentration(block, c, at, D, 1);
     r = concentration(block, c, at, D, 0);
   } else if (field::set_of(c)) {
@@ -114,24 +125,26 @@ RS_FN bool collect_flagged(const Step& p, int row, unsigned* cells) {
 // ---- the patch
 
 // Computes the primitive variables at the beginning of the step. Memory after the gathered block is used as work space.
-RS_FN void prepare(const Step& p, int row, REAL* block, REAL* input, const Three& rate, unsigned* shocks) {
+RS_FN void prepare(const Step& p, int row, const Scratch& s, const Three& rate, unsigned* shocks) {
   constexpr int used = COMPONENTS * INPUT + (PREDICTOR ? COMPONENTS * BLOCK : 0);
-  constexpr bool room = SCRATCH - used >= mesh::INTERPOLATION_WORK<GHOSTS>;
-  REAL* work = room ? block + used : nullptr;
+  constexpr int size = CELLS_IN_SHARED && !FLUXES_IN_SHARED ? OF_CELLS : SCRATCH;
+  constexpr bool room = size - used >= mesh::INTERPOLATION_WORK<GHOSTS>;
+  REAL* work = room ? s.block + used : nullptr;
   if constexpr (!PREDICTOR) {
-    mesh::gather<GHOSTS>(block, p.view, row, PrimitivePass(), work);
+    mesh::gather<GHOSTS>(s.block, p.view, row, PrimitivePass(), work);
   } else {
-    mesh::gather<GHOSTS>(input, p.view, row, Conserved(), work);
+    mesh::gather<GHOSTS>(s.input, p.view, row, Conserved(), work);
     const Three half{{REAL(0.5) * rate.d[0], REAL(0.5) * rate.d[1], REAL(0.5) * rate.d[2]}};
-    EACH(cell, BLOCK) predict_cell(input, block, cell, half, shocks);
+    EACH(cell, BLOCK) predict_cell(s.input, s.block, cell, half, shocks);
     launch::barrier();
   }
 }
 
 // Returns the index in an array of faces of face f of a row of a field on faces.
-RS_FN int in_array(int axis, int f) {
-  const int i = axis == 0 ? f % 9 : f % 8, j = axis == 0 ? f / 9 % 8 : axis == 1 ? f / 8 % 9 : f / 8 % 8, k = axis == 2 ? f / 64 : f / 72;
-  return axis == 0 ? face_index<0>(i, j, k) : axis == 1 ? face_index<1>(i, j, k) : face_index<2>(i, j, k);
+template<int D> RS_FN int in_array(int f) {
+  int at[3];
+  face_place<D, 0>(f, at);
+  return face_index<D>(at[0], at[1], at[2]);
 }
 
 // Stores the mass fluxes of the patch.
@@ -139,7 +152,8 @@ RS_FN void store_mass_fluxes(const Step& p, int row, const REAL* flux) {
   REAL* out = p.mass + (rs::i64)row * (3 * mesh::FACES);
   const REAL* earlier = p.mass_before + (rs::i64)row * (3 * mesh::FACES);
   EACH(f, 3 * mesh::FACES) {
-    const REAL value = flux[f / mesh::FACES * (GAS * FACES) + in_array(f / mesh::FACES, f % mesh::FACES)];
+    const int axis = f / mesh::FACES, n = f % mesh::FACES;
+    const REAL value = flux[axis * (GAS * FACES) + (axis == 0 ? in_array<0>(n) : axis == 1 ? in_array<1>(n) : in_array<2>(n))];
     if constexpr (STAGED) out[f] = ::nestar_kernels::mesh::fluxes::with_share<REAL>(p.mass_before ? earlier[f] : REAL(0), value, (REAL)p.share);
     else out[f] = value;
   }
@@ -314,44 +328,40 @@ RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
   launch::barrier();
 }
 
-RS_FN void advance_patch(const Step& p, int row, const REAL* gathered, REAL* scratch, unsigned* mask, const unsigned* flagged) {
+RS_FN void advance_patch(const Step& p, int row, const REAL* gathered, const Scratch& s, unsigned* mask, const unsigned* flagged) {
   SHARED unsigned shocks[CURE ? ANY_SHOCK + 1 : 1];
-  REAL *block = scratch, *input = scratch + COMPONENTS * BLOCK;
-  REAL *field = scratch + FIELD_AT, *left = scratch + EDGES_AT, *right = left + EDGES;
   const Three rate = three(p.rate);
   // states at the faces are those at the beginning of a stage
   const Three of_edges = STAGED ? Three{{REAL(0), REAL(0), REAL(0)}} : rate;
   const REAL speed = (REAL)p.cleaning_speed;
   EACH(n, 16) mask[n] = 0;
   EACH(n, CURE ? ANY_SHOCK + 1 : 0) shocks[n] = 0;
-  prepare(p, row, block, input, rate, shocks);
-  if constexpr (PREDICTOR && !KEEP_INPUT) {
+  prepare(p, row, s, rate, shocks);
+  if constexpr (PREDICTOR && !KEEP_INPUT && !AT_FACES) {
     // the edges overwrite the input
     launch::barrier();
   }
 #if FACE_FIELD
-  begin_transport(gathered, block, field, left, rate);
+  begin_transport(gathered, s, rate);
 #endif
-  EACH(cell, LAYERED) cell_edges(block, field, left, right, cell, of_edges, speed, shocks, flagged);
+  EACH(cell, LAYERED) cell_states(s, cell, of_edges, speed, shocks);
   launch::barrier();
   const unsigned* damped = CURE && shocks[ANY_SHOCK] ? shocks : nullptr;
-  EACH(f, FACES) face_flux<0>(block, input, left, right, f, speed, flagged, damped);
-  EACH(f, FACES) face_flux<1>(block, input, left, right, f, speed, flagged, damped);
-  EACH(f, FACES) face_flux<2>(block, input, left, right, f, speed, flagged, damped);
+  EACH(f, FACES) face_flux<0>(s, f, of_edges, speed, flagged, damped);
+  EACH(f, FACES) face_flux<1>(s, f, of_edges, speed, flagged, damped);
+  EACH(f, FACES) face_flux<2>(s, f, of_edges, speed, flagged, damped);
   launch::barrier();
-  const REAL* new_field = nullptr;
 #if FACE_FIELD
-  // electric fields and the new field overwrite the upper states
-  transport(p, row, gathered, field, left, right, rate);
-  new_field = right + ELECTRIC;
+  transport(p, row, gathered, s, rate, flagged);
 #endif
-  const REAL largest = update_gas(p, row, block, new_field, left, right, rate, mask);
-  if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, left);
+  // the new field stands in place of the states
+  const REAL largest = update_gas(p, row, s.block, s.states, s.left, s.right, rate, mask);
+  if constexpr (MASS_FLUXES) store_mass_fluxes(p, row, s.left);
   if constexpr (DUAL && COMPONENTS > FIRST_SCALAR) {
     // scalars overwrite the upper states
     launch::barrier();
   }
-  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, block, left, right, rate, of_edges, flagged, mask);
+  if constexpr (COMPONENTS > FIRST_SCALAR) advance_scalars(p, row, s.block, s.left, s.right, rate, of_edges, flagged, mask);
   launch::barrier();
   report(p, row, largest, mask);
 }
@@ -360,20 +370,27 @@ RS_FN void advance_patch(const Step& p, int row, const REAL* gathered, REAL* scr
 
 // Advances patches into the next bank.
 KERNEL_BOUNDS(fluid_step, fluid::Step, fluid::THREADS, fluid::MIN_BLOCKS) {
+  using namespace fluid;
   SHARED unsigned mask[16];
-  fluid::REAL* scratch;
+  Scratch s;
   // constant at compile time, because generic addresses cost a tenth of the speed
-  if constexpr (fluid::IN_SHARED) scratch = launch::shared<fluid::REAL>();
-  else scratch = p.scratch + (rs::i64)launch::block() * fluid::SCRATCH;
+  if constexpr (CELLS_IN_SHARED) s.block = launch::shared<REAL>();
+  else s.block = p.scratch + (rs::i64)launch::block() * SCRATCH;
+  if constexpr (CELLS_IN_SHARED == FLUXES_IN_SHARED) s.left = s.block + EDGES_AT;
+  else s.left = p.scratch + (rs::i64)launch::block() * (2 * EDGES);
+  s.input = s.block + COMPONENTS * BLOCK;
+  s.field = s.block + FIELD_AT;
+  s.states = s.block + STATES_AT;
+  s.right = s.left + EDGES;
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];
-    const fluid::REAL* gathered = p.field.gathered + (rs::i64)n * (3 * fluid::GATHERED);
-    if constexpr (fluid::KEEP_INPUT) {
+    const REAL* gathered = p.field.gathered + (rs::i64)n * (3 * GATHERED);
+    if constexpr (KEEP_INPUT) {
       SHARED unsigned flagged[32];
-      if (fluid::collect_flagged(p, row, flagged)) fluid::advance_patch(p, row, gathered, scratch, mask, flagged);
+      if (collect_flagged(p, row, flagged)) advance_patch(p, row, gathered, s, mask, flagged);
       launch::barrier();
     } else {
-      fluid::advance_patch(p, row, gathered, scratch, mask, nullptr);
+      advance_patch(p, row, gathered, s, mask, nullptr);
     }
   }
 }

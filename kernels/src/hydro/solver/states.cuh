@@ -1,8 +1,8 @@
 // Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
-// Each primitive state, edge state and flux is computed once and stored in the scratch, in shared memory, or in global memory if it is too
-// large. The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, EXTREMA, FLATTEN, WENO, half_slope(),
-// KEEP_INPUT, IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
+// Primitive states and fluxes are computed once and stored in the scratch. So are states at faces, if all of it fits into shared memory; else
+// both cells of a face compute theirs (AT_FACES). The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, EXTREMA, FLATTEN, WENO, half_slope(),
+// KEEP_INPUT, CELLS_IN_SHARED, FLUXES_IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
 // characteristic variables; CURE, true if shocks are detected; UNCORRECTED, the component whose
 // fluxes are not corrected between levels, or -1; the macro FACE_FIELD, 1 if components 5 to 7 are the means of a field on faces; and DUAL, true
 // if the internal energy is component 5, with thresholds().
@@ -31,20 +31,30 @@ constexpr int BLOCK = WIDTH * WIDTH * WIDTH;
 // Width and cells of the gathered block.
 constexpr int INPUT_WIDTH = PATCH + 2 * GHOSTS;
 constexpr int INPUT = INPUT_WIDTH * INPUT_WIDTH * INPUT_WIDTH;
-// Layout of the scratch in values: primitive variables, then the states on the lower and upper sides of all faces. The latter overwrite the
-// conserved input of the van Leer predictor, unless first-order fluxes need it.
-constexpr int EDGES = 3 * GAS * FACES;
+// States at faces are computed where they are needed, from the cells. Else they are stored for all faces.
+constexpr bool AT_FACES = FACE_FIELD || !FLUXES_IN_SHARED;
 // Values of a component of a gathered row of a field on faces, ghost cells included.
 constexpr int GATHERED = INPUT_WIDTH * INPUT_WIDTH * (INPUT_WIDTH + 1);
-// With a field on faces, the field after half a step on all these faces, and the electric fields in the 10^3 cells, come before them.
+// Cells of the patch and one layer around it.
 constexpr int LAYERED = 1000;
-constexpr int FIELD_VALUES = FACE_FIELD ? 3 * (FACES + LAYERED) : 0;
+// Layout of the scratch in values: the block; the conserved input of the van Leer predictor; a field on faces after half a step; the states of
+// the 10^3 cells after half a step, if states at faces follow from them. Then, or in global memory, the fluxes and as much work space: the
+// states on the lower and upper sides of all faces, if they are stored. These overwrite the input, unless first-order fluxes need it.
+constexpr int EDGES = 3 * GAS * FACES;
 constexpr int INPUT_VALUES = PREDICTOR ? COMPONENTS * INPUT : 0;
-constexpr int FIELD_AT = COMPONENTS * BLOCK + (KEEP_INPUT ? INPUT_VALUES : 0);
-constexpr int EDGES_AT = FIELD_AT + FIELD_VALUES;
-constexpr int AFTER_EDGES = EDGES_AT + 2 * EDGES;
-constexpr int AFTER_INPUT = COMPONENTS * BLOCK + INPUT_VALUES;
-constexpr int SCRATCH = AFTER_EDGES > AFTER_INPUT ? AFTER_EDGES : AFTER_INPUT;
+constexpr int FIELD_AT = COMPONENTS * BLOCK + (KEEP_INPUT || AT_FACES ? INPUT_VALUES : 0);
+constexpr int STATES_AT = FIELD_AT + (FACE_FIELD ? 3 * FACES : 0);
+constexpr int EDGES_AT = STATES_AT + (AT_FACES && HALF_STEP ? GAS * LAYERED : 0);
+// Values for the cells, and for all.
+constexpr int OF_CELLS = COMPONENTS * BLOCK + INPUT_VALUES > EDGES_AT ? COMPONENTS * BLOCK + INPUT_VALUES : EDGES_AT;
+constexpr int SCRATCH = EDGES_AT + 2 * EDGES > OF_CELLS ? EDGES_AT + 2 * EDGES : OF_CELLS;
+
+// The parts of the scratch.
+struct Scratch {
+  REAL *block, *input, *field, *states;
+  // The fluxes, or before them the states on the lower sides of faces; the states on the upper sides, or work space.
+  REAL *left, *right;
+};
 
 typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
@@ -52,7 +62,17 @@ typedef ::nestar_kernels::hydro::solver::device::StepParameters<REAL> Step;
 
 // Component of variable v of a state in the order of a face normal to axis D: the velocities and the magnetic field are rotated.
 template<int D> RS_FN int component(int v) { return v >= 1 && v <= 3 ? 1 + (D + v - 1) % 3 : v >= 5 && v <= 7 ? 5 + (D + v - 5) % 3 : v; }
+// Sets `at` to the position in the patch of the cell above face f of axis D, in an array of faces with A layers of cells across.
+template<int D, int A = ACROSS> RS_FN void face_place(int f, int* at) {
+  constexpr int W = PATCH + 2 * A, L = PATCH + 1;
+  at[0] = D == 0 ? f % L : f % W - A;
+  at[1] = D == 0 ? f / L % W - A : D == 1 ? f / W % L : f / W % W - A;
+  at[2] = D == 2 ? f / (W * W) : f / (L * W) - A;
+}
 template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH;
+
+// The normal field in the order of a face.
+constexpr int FIRST_OF_FIELD = 5;
 
 RS_FN bool inside(int i) { return (unsigned)i < (unsigned)PATCH; }
 
@@ -329,22 +349,26 @@ RS_FN State halves(const State& lower, const State& upper) {
   }
 }
 
+// Returns the states of a cell at its lower and upper face along axis D, in the order of a face.
+template<int D>
+RS_FN rs::tup<State, State> both_edges(const State& w, const State& h, const State& lower, const State& upper, const Three& rate,
+                                       REAL speed) {
+  const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
+  return PARABOLIC && HALF_STEP ? traced_edges(turned_w, turned_h, below, above, rate.d[D], speed)
+                                : edges_of(turned_w, turned_h, below, above);
+}
+
 // Stores the edge states of cell (i, j, k) along axis D: the upper one on the lower side of the face above, the lower one on the upper side
 // of the face below.
 template<int D>
-RS_FN void store_edges(const REAL* field, REAL* left, REAL* right, int i, int j, int k, const State& w, const State& h,
-                       const State& lower, const State& upper, const Three& rate, REAL speed) {
-  const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
-  const auto both = PARABOLIC && HALF_STEP
-                        ? traced_edges(turned_w, turned_h, below, above, rate.d[D], speed)
-                        : edges_of(turned_w, turned_h, below, above);
+RS_FN void store_edges(const Scratch& s, int i, int j, int k, const State& w, const State& h, const State& lower, const State& upper,
+                       const Three& rate, REAL speed) {
+  const auto both = both_edges<D>(w, h, lower, upper, rate, speed);
   const int n = D == 0 ? i : D == 1 ? j : k, f = face_index<D>(i, j, k);
   RS_UNROLL for (int v = 0; v < GAS; ++v) {
     const int at = (D * GAS + component<D>(v)) * FACES + f;
-    // the normal field is that on the face
-    const bool is_normal = FACE_FIELD && v == 5;
-    if (n >= 0) right[at] = is_normal ? field[D * FACES + f] : both._0.d[v];
-    if (n < PATCH) left[at + TO_UPPER<D>] = is_normal ? field[D * FACES + f + TO_UPPER<D>] : both._1.d[v];
+    if (n >= 0) s.right[at] = both._0.d[v];
+    if (n < PATCH) s.left[at + TO_UPPER<D>] = both._1.d[v];
   }
 }
 
@@ -356,19 +380,31 @@ RS_FN void flatten(unsigned slow, State* lower, State* upper) {
   }
 }
 
-#if FACE_FIELD
-// Stores the electric field of one of the 10^3 cells, by its primitive state.
-RS_FN void store_electric(REAL* in_cells, int cell, const State& w) {
-  const Three e = hydro::transport::electric_field<REAL>(Three{{w.d[1], w.d[2], w.d[3]}}, Three{{w.d[5], w.d[6], w.d[7]}});
-  RS_UNROLL for (int d = 0; d < 3; ++d) in_cells[d * LAYERED + cell] = e.d[d];
-}
-#endif
+// Index in the block of a cell by its position in the patch, and among the 10^3 cells.
+RS_FN int in_block(const int* at) { return (at[0] + REACH) + WIDTH * ((at[1] + REACH) + WIDTH * (at[2] + REACH)); }
+RS_FN int layered(const int* at) { return (at[0] + 1) + 10 * ((at[1] + 1) + 10 * (at[2] + 1)); }
 
-// Edge states of one of the 10^3 cells of the patch and the layer around it. It marks the cell in `shocks`, unless the predictor has done so.
-// `field` holds the field on faces after half a step, if there is one, and takes the electric fields in cells; those in the cells `flagged` are
-// the ones before the step.
-RS_FN void cell_edges(const REAL* block, REAL* field, REAL* left, REAL* right, int cell, const Three& rate, REAL speed, unsigned* shocks,
-                      const unsigned* flagged) {
+// Returns the state of the cell at position `at` at its lower or upper face along axis D, in the order of a face. `shocks` is null if there
+// are none.
+template<int D, bool UPPER>
+RS_FN State edge_state(const Scratch& s, const int* at, const Three& rate, REAL speed, const unsigned* shocks) {
+  const int place = in_block(at);
+  const State w = load_state(s.block, BLOCK, place);
+  State lower, upper, h = w;
+  distances_of_gas<D>(s.block, place, lower, upper);
+  if (CURE && shocks) {
+    const int cell[3] = {at[0] + 1, at[1] + 1, at[2] + 1};
+    if (slow_axes(shocks, cell) >> D & 1) RS_UNROLL for (int v = 0; v < GAS; ++v) lower.d[v] = upper.d[v] = REAL(0);
+  }
+  if constexpr (HALF_STEP) h = load_state(s.states, LAYERED, layered(at));
+  const auto both = both_edges<D>(w, h, lower, upper, rate, speed);
+  return UPPER ? both._1 : both._0;
+}
+
+// Computes the state half a step later of one of the 10^3 cells of the patch and the layer around it, and stores it or the states at the faces
+// of the cell. It marks the cell in `shocks`, unless the predictor has done so.
+RS_FN void cell_states(const Scratch& s, int cell, const Three& rate, REAL speed, unsigned* shocks) {
+  const REAL* block = s.block;
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = across(j) && across(k), y = across(i) && across(k), z = across(i) && across(j);
   if (!x && !y && !z) return;
@@ -376,9 +412,9 @@ RS_FN void cell_edges(const REAL* block, REAL* field, REAL* left, REAL* right, i
   const bool marked = CURE && !PREDICTOR && !is_smooth(BlockCells{block}, at, WIDTH);
   const State w = load_state(block, BLOCK, at);
   State lower[3], upper[3], h = w;
-  if (HALF_STEP || x) distances_of_gas<0>(block, at, lower[0], upper[0]);
-  if (HALF_STEP || y) distances_of_gas<1>(block, at, lower[1], upper[1]);
-  if (HALF_STEP || z) distances_of_gas<2>(block, at, lower[2], upper[2]);
+  if (HALF_STEP || (!AT_FACES && x)) distances_of_gas<0>(block, at, lower[0], upper[0]);
+  if (HALF_STEP || (!AT_FACES && y)) distances_of_gas<1>(block, at, lower[1], upper[1]);
+  if (HALF_STEP || (!AT_FACES && z)) distances_of_gas<2>(block, at, lower[2], upper[2]);
   if constexpr (CURE) {
     const int place[3] = {i + 1, j + 1, k + 1};
     unsigned slow = 0;
@@ -390,12 +426,13 @@ RS_FN void cell_edges(const REAL* block, REAL* field, REAL* left, REAL* right, i
     const rs::arr<State, 3> half{{halves(lower[0], upper[0]), halves(lower[1], upper[1]), halves(lower[2], upper[2])}};
     h = half_step(w, half, rate, speed);
   }
-#if FACE_FIELD
-  store_electric(field + 3 * FACES, cell, flagged && (flagged[cell / 32] >> cell % 32 & 1) ? w : h);
-#endif
-  if (x) store_edges<0>(field, left, right, i, j, k, w, h, lower[0], upper[0], rate, speed);
-  if (y) store_edges<1>(field, left, right, i, j, k, w, h, lower[1], upper[1], rate, speed);
-  if (z) store_edges<2>(field, left, right, i, j, k, w, h, lower[2], upper[2], rate, speed);
+  if constexpr (!AT_FACES) {
+    if (x) store_edges<0>(s, i, j, k, w, h, lower[0], upper[0], rate, speed);
+    if (y) store_edges<1>(s, i, j, k, w, h, lower[1], upper[1], rate, speed);
+    if (z) store_edges<2>(s, i, j, k, w, h, lower[2], upper[2], rate, speed);
+  } else if constexpr (HALF_STEP) {
+    RS_UNROLL for (int v = 0; v < GAS; ++v) s.states[v * LAYERED + cell] = h.d[v];
+  }
 }
 
 // Computes the same for the mass fraction of a scalar, with `left` and `right` for one variable per axis, always half a step later.

@@ -4,7 +4,7 @@ use super::super::capture::{
     FallbackLog, FoundCell, StageContext, StepFailure, StepResult, UnphysicalCell,
 };
 use super::super::fallback::{ROUNDS, describe};
-use super::{GasDevice, StepKernel, StepKernelParameters, fits};
+use super::{GasDevice, StepKernel, StepKernelParameters, placement};
 use crate::fields::Gas;
 use nestar_engine::comm::Comm;
 use nestar_engine::device::{DeviceError, LaunchShape};
@@ -93,7 +93,7 @@ impl GasDevice {
             blocks: 1,
             ..self.program
         };
-        program.in_shared = fits(&program, &self.device.limits(), 1);
+        program.placement = placement(&program, &self.device.limits());
         let source = gas
             .device()
             .program(&program.items(), &[&program.text(), STEP]);

@@ -20,12 +20,16 @@ use nestar_engine::device::{
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::{FieldView, Write};
 use nestar_kernels::CELLS;
+use nestar_kernels::hydro::FluidMethod;
 use nestar_kernels::hydro::solver::device::{
-    FluidProgram, RATES, RateParameters, STEP, Status, StepParameters,
+    FluidProgram, RATES, RateParameters, STEP, ScratchPlacement, ScratchSize, Status,
+    StepParameters,
 };
 
 /// Threads per block: each has one face per axis.
 const THREADS: u32 = 576;
+/// Threads per block with a field on faces. Two blocks of a multiprocessor have all registers that a thread needs.
+const THREADS_WITH_FACES: u32 = 512;
 /// Rows per block of the kernel `signal_rates`.
 const ROWS_PER_BLOCK: u32 = 16;
 /// Parameters of the kernel `fluid_step`.
@@ -43,8 +47,10 @@ fn on(step: &StepKernelParameters, rows: &RowList) -> StepKernelParameters {
 /// A kernel of the gas update and its launch configuration.
 struct StepKernel {
     kernel: Kernel,
+    threads: u32,
+    /// Bytes of shared memory of a block.
     shared: u32,
-    /// Number of blocks and their scratch memory, if it does not fit into shared memory.
+    /// Number of blocks and their scratch in global memory, if there is any.
     scratch: Option<(u32, Buffer<u64>)>,
 }
 
@@ -111,12 +117,12 @@ impl GasDevice {
             double: pool.precision() == Precision::Double,
             first_order_fallback: false,
             mass_fluxes,
-            in_shared: false,
-            threads: THREADS,
+            placement: ScratchPlacement::Global,
+            threads: threads(&config.method()),
             blocks: 1,
         };
+        program.placement = placement(&program, &device.limits());
         program.blocks = blocks_per_multiprocessor(&program, &device.limits());
-        program.in_shared = fits(&program, &device.limits(), 1);
         let source = pool.program(&program.items(), &[&program.text(), STEP, RATES]);
         let module = device.compile("fluid", &source)?;
         let rows = pool.most_rows();
@@ -426,21 +432,18 @@ impl GasDevice {
 
 impl StepKernel {
     fn new(device: &Device, kernel: Kernel, program: &FluidProgram) -> Result<Self, DeviceError> {
-        let limits = device.limits();
-        let bytes = program.scratch() * program.value_bytes();
-        if program.in_shared {
-            return Ok(Self {
-                kernel,
-                shared: bytes as u32,
-                scratch: None,
-            });
-        }
-        let blocks = limits.multiprocessors * program.blocks;
-        let scratch = device.buffer((bytes * blocks as usize).div_ceil(size_of::<u64>()))?;
+        let ScratchSize { shared, global } = program.scratch();
+        let blocks = device.limits().multiprocessors * program.blocks;
+        let bytes = global * program.value_bytes() * blocks as usize;
+        let scratch = match global {
+            0 => None,
+            _ => Some((blocks, device.buffer(bytes.div_ceil(size_of::<u64>()))?)),
+        };
         Ok(Self {
             kernel,
-            shared: 0,
-            scratch: Some((blocks, scratch)),
+            threads: program.threads,
+            shared: (shared * program.value_bytes()) as u32,
+            scratch,
         })
     }
 
@@ -457,7 +460,7 @@ impl StepKernel {
         }
         let shape = LaunchShape {
             blocks,
-            threads: THREADS,
+            threads: self.threads,
             shared: self.shared,
         };
         device.launch(&self.kernel, shape, &parameters)
@@ -468,17 +471,37 @@ impl StepKernel {
 fn fits(program: &FluidProgram, limits: &DeviceLimits, blocks: u32) -> bool {
     // masks and block reduction
     const DECLARED: u32 = 1536;
-    let bytes = (program.scratch() * program.value_bytes()) as u32 + DECLARED;
+    let bytes = (program.scratch().shared * program.value_bytes()) as u32 + DECLARED;
     bytes <= limits.shared_per_block
         && blocks * (bytes + limits.shared_reserved_per_block) <= limits.shared_per_multiprocessor
 }
 
+/// Returns the threads of a block.
+fn threads(method: &FluidMethod) -> u32 {
+    match method.has_face_field() {
+        true => THREADS_WITH_FACES,
+        false => THREADS,
+    }
+}
+
+/// Returns the placement with the most scratch in shared memory.
+fn placement(program: &FluidProgram, limits: &DeviceLimits) -> ScratchPlacement {
+    let placements = [ScratchPlacement::Shared, ScratchPlacement::Split];
+    let fitting = placements.into_iter().find(|&placement| {
+        let placed = FluidProgram {
+            placement,
+            ..*program
+        };
+        fits(&placed, limits, 1)
+    });
+    fitting.unwrap_or(ScratchPlacement::Global)
+}
+
 /// Returns the number of blocks per multiprocessor: two if scratch memory and registers suffice.
 fn blocks_per_multiprocessor(program: &FluidProgram, limits: &DeviceLimits) -> u32 {
-    let threads = 2 * THREADS <= limits.threads_per_multiprocessor;
-    let in_global = !fits(program, limits, 1);
+    let threads = 2 * program.threads <= limits.threads_per_multiprocessor;
     // in double precision two blocks would leave too few registers per thread
-    if threads && !program.double && (in_global || fits(program, limits, 2)) {
+    if threads && !program.double && fits(program, limits, 2) {
         2
     } else {
         1
