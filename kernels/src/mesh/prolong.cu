@@ -9,57 +9,65 @@ typedef parameters::ProlongParameters<REAL> ProlongParameters;
 struct RowFaces {
   const REAL* vector;
   const int* cell;
-  RS_MEMBER REAL operator()(int c, const int* at) const {
-    return vector[c * VALUES + value_at(c, cell[0] + at[0], cell[1] + at[1], cell[2] + at[2])];
+  template<int A> RS_MEMBER REAL on(const int* at) const {
+    return vector[A * VALUES + value_at(A, cell[0] + at[0], cell[1] + at[1], cell[2] + at[2])];
   }
 };
 
-// Fills the even planes of a new patch, from coarse planes or from an old neighbour.
-RS_FN void prolong_outer_faces(const ProlongParameters& p, int row, REAL* out) {
-  constexpr int EVEN = PATCH / 2 + 1;
+// Fills the even planes of a new patch along axis A, from coarse planes or from an old neighbour.
+template<int A> RS_FN void prolong_outer_faces(const ProlongParameters& p, int row, REAL* out) {
+  constexpr int EVEN = PATCH / 2 + 1, B = (A + 1) % 3, C = (A + 2) % 3;
+  constexpr int along = step_along(A, A), side[4] = {0, step_along(A, B), step_along(A, C), step_along(A, B) + step_along(A, C)};
   const int* coarser = p.view.neighbours + (rs::i64)p.view.parent[row] * AROUND;
-  EACH(n, COMPONENTS * EVEN * QUARTER) {
-    const int c = n / (EVEN * QUARTER), plane = 2 * (n / QUARTER % EVEN), fast = n % 4, slow = n / 4 % 4;
-    const int b = (c + 1) % 3, e = (c + 2) % 3, along = step_along(c, c % 3);
-    REAL* to = out + c * VALUES + 2 * fast * step_along(c, b) + 2 * slow * step_along(c, e);
-    const int side[4] = {0, step_along(c, b), step_along(c, e), step_along(c, b) + step_along(c, e)};
+  EACH(n, VECTORS * EVEN * QUARTER) {
+    const int vector = n / (EVEN * QUARTER), plane = 2 * (n / QUARTER % EVEN), fast = n % 4, slow = n / 4 % 4;
+    REAL* to = out + (3 * vector + A) * VALUES + 2 * fast * side[1] + 2 * slow * side[2];
     int neighbour = -1;
     if (plane == 0 || plane == PATCH)
-      neighbour = p.view.neighbours[(rs::i64)row * AROUND + face_direction(2 * (c % 3) + (plane == PATCH))];
+      neighbour = p.view.neighbours[(rs::i64)row * AROUND + face_direction(2 * A + (plane == PATCH))];
     if (neighbour >= 0 && !p.fresh[neighbour]) {
       const REAL* from = row_of(p.view.level, neighbour) + (to - out);
       for (int n = 0; n < 4; ++n) to[plane * along + side[n]] = from[(PATCH - plane) * along + side[n]];
       continue;
     }
     int at[3];
-    for (int a = 0; a < 3; ++a) at[a] = PATCH / 2 * (p.view.index[(rs::i64)row * 4 + a] & 1);
-    at[c % 3] += plane / 2;
-    at[b] += fast;
-    at[e] += slow;
-    const rs::arr<REAL, 4> fine = fine_faces_on(p.view, coarser, c, at);
-    for (int n = 0; n < 4; ++n) to[plane * along + side[n]] = fine.d[n];
+    RS_UNROLL for (int a = 0; a < 3; ++a) at[a] = PATCH / 2 * (p.view.index[(rs::i64)row * 4 + a] & 1);
+    at[A] += plane / 2;
+    at[B] += fast;
+    at[C] += slow;
+    const rs::arr<REAL, 4> fine = fine_faces_on<A>(p.view, coarser, vector, at);
+    RS_UNROLL for (int n = 0; n < 4; ++n) to[plane * along + side[n]] = fine.d[n];
+  }
+}
+
+// Fills the planes between them from the even planes of all axes.
+template<int A> RS_FN void prolong_inner_faces(const ProlongParameters& p, REAL* out) {
+  constexpr int INNER = PATCH / 2 * FACE;
+  EACH(n, VECTORS * INNER) {
+    REAL* vector = out + n / INNER * 3 * VALUES;
+    int at[3], cell[3];
+    at[A] = 2 * (n / FACE % (PATCH / 2)) + 1;
+    at[(A + 1) % 3] = n % PATCH;
+    at[(A + 2) % 3] = n / PATCH % PATCH;
+    REAL* to = vector + A * VALUES + value_at(A, at[0], at[1], at[2]);
+    RS_UNROLL for (int a = 0; a < 3; ++a) {
+      cell[a] = at[a] & ~1;
+      at[a] -= cell[a];
+    }
+    *to = inner_face_from<A>(p.view, at, RowFaces{vector, cell});
   }
 }
 
 // Fills the faces of a new patch: first even planes, then from them the faces inside coarse cells.
 RS_FN void prolong_faces(const ProlongParameters& p, int row) {
-  constexpr int INNER = PATCH / 2 * FACE;
   REAL* out = row_of(p.rows_of_level, row);
-  prolong_outer_faces(p, row, out);
+  prolong_outer_faces<0>(p, row, out);
+  prolong_outer_faces<1>(p, row, out);
+  prolong_outer_faces<2>(p, row, out);
   launch::barrier();
-  EACH(n, COMPONENTS * INNER) {
-    const int c = n / INNER, axis = c % 3;
-    int at[3], cell[3];
-    at[axis] = 2 * (n / FACE % (PATCH / 2)) + 1;
-    at[(axis + 1) % 3] = n % PATCH;
-    at[(axis + 2) % 3] = n / PATCH % PATCH;
-    REAL* to = out + c * VALUES + value_at(c, at[0], at[1], at[2]);
-    for (int a = 0; a < 3; ++a) {
-      cell[a] = at[a] & ~1;
-      at[a] -= cell[a];
-    }
-    *to = inner_face_from(p.view, axis, at, RowFaces{out + (c - axis) * VALUES, cell});
-  }
+  prolong_inner_faces<0>(p, out);
+  prolong_inner_faces<1>(p, out);
+  prolong_inner_faces<2>(p, out);
 }
 
 // See CoarseBlock::normalize_set.
