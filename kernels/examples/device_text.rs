@@ -9,8 +9,8 @@ use nestar_kernels::gravity::stress::{self, STRESS};
 use nestar_kernels::gravity::{self, GRAVITY_KERNELS};
 use nestar_kernels::hydro::solver::device::{FluidProgram, RATES, STEP, ScratchPlacement};
 use nestar_kernels::hydro::{
-    Conserved, EquationOfState, FluidMethod, LawConstants, Limiter, MagneticMethod, Reconstruction,
-    RiemannSolver, Scheme, kinetic_energy,
+    Conserved, DualEnergy, EquationOfState, FluidMethod, LawConstants, Limiter, MagneticMethod,
+    Reconstruction, RiemannSolver, Scheme, kinetic_energy,
 };
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::RowShape;
@@ -229,7 +229,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
     };
     let parts = [&isothermal.text(), STEP, RATES];
     let isothermal = without_energy.program(&isothermal.items(), &parts);
-    let magnetised = FluidProgram {
+    let magnetised_options = FluidProgram {
         method: FluidMethod {
             magnetic: Some(MagneticMethod::Glm),
             riemann: RiemannSolver::Hlld,
@@ -238,14 +238,14 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         ..staged
     };
     let with_field = FieldText {
-        components: 9 + magnetised.scalars,
+        components: 9 + magnetised_options.scalars,
         states: Some(mesh::StateRules::of::<hydro::MagneticStates, 9>().items),
         ..field(0)
     };
     let of_mesh = [PROLONG, RESTRICT, FLUXES, TOTALS, TRANSFER];
     let mesh_with_field = with_field.program(&[], &of_mesh);
-    let parts = [&magnetised.text(), STEP, RATES];
-    let magnetised = with_field.program(&magnetised.items(), &parts);
+    let parts = [&magnetised_options.text(), STEP, RATES];
+    let magnetised = with_field.program(&magnetised_options.items(), &parts);
     let with_face_field = FluidProgram {
         method: FluidMethod {
             magnetic: Some(MagneticMethod::ConstrainedTransport),
@@ -261,6 +261,29 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         ..field(0)
     };
     let face_field = face_field.program(&with_face_field.items(), &parts);
+    let dual = [magnetised_options, with_face_field].map(|program| {
+        let both = FluidProgram {
+            method: FluidMethod {
+                dual: Some(DualEnergy::default()),
+                ..program.method
+            },
+            ..program
+        };
+        let field = FieldText {
+            components: both.method.gas_components() + both.scalars,
+            states: Some(match both.method.magnetic {
+                Some(MagneticMethod::Glm) => mesh::StateRules::of::<hydro::DualStates, 10>().items,
+                _ => mesh::StateRules::of::<hydro::DualStates, 9>().items,
+            }),
+            ..field(0)
+        };
+        let fluid = field.program(&both.items(), &[&both.text(), STEP, RATES]);
+        [field.program(&[], &of_mesh), fluid]
+    });
+    let [
+        [mesh_dual, dual_magnetised],
+        [mesh_dual_face_field, dual_face_field],
+    ] = dual;
     let fluid = |p: &FluidProgram| field(p.scalars).program(&p.items(), &[&p.text(), STEP, RATES]);
     let on_faces = FieldText {
         components: 3,
@@ -286,6 +309,10 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         ("skeletons_isothermal", isothermal),
         ("skeletons_magnetised", magnetised),
         ("skeletons_mesh_magnetised", mesh_with_field),
+        ("skeletons_dual_magnetised", dual_magnetised),
+        ("skeletons_dual_face_field", dual_face_field),
+        ("skeletons_mesh_dual", mesh_dual),
+        ("skeletons_mesh_dual_face_field", mesh_dual_face_field),
     ];
     texts.extend(cells(&field(1)));
     texts.extend(gravity(&field(0)));

@@ -16,8 +16,8 @@ use nestar_kernels::hydro::{
 use nestar_kernels::mesh::{ShareSets, StateRules};
 use std::sync::Arc;
 
-/// Gas, per unit volume: density, momentum x y z, total energy (unless the equation of state has none), internal energy (with
-/// `hydro.dual_energy`) or magnetic field x y z and its cleaning variable (with a table `[mhd]`), then passive scalars (mass densities).
+/// Gas, per unit volume: density, momentum x y z, total energy (unless the equation of state has none), magnetic field x y z and its cleaning
+/// variable (with a table `[mhd]`), internal energy (with `hydro.dual_energy`), then passive scalars (mass densities).
 pub struct Gas;
 
 impl Field for Gas {
@@ -319,7 +319,7 @@ pub struct GasModel {
     pub riemann: RiemannSolver,
     /// Treatment of a magnetic field; if set, the field, with GLM its cleaning variable too, is stored after the first five components.
     pub magnetic: Option<MagneticMethod>,
-    /// Dual-energy thresholds; if set, the internal energy is stored after the first five components.
+    /// Dual-energy thresholds; if set, the internal energy is stored after the first five components and those of a magnetic field.
     pub dual: Option<DualEnergy>,
 }
 
@@ -357,7 +357,7 @@ impl GasModel {
     /// Returns the component of the internal energy, if it is stored.
     #[must_use]
     pub(crate) fn internal_energy(&self) -> Option<usize> {
-        self.dual.map(|_| GAS_COMPONENTS)
+        self.dual.map(|_| GAS_COMPONENTS + self.field_components())
     }
 
     /// Returns the component of the first scalar.
@@ -404,7 +404,14 @@ impl GasModel {
             None if self.has_face_field() => StateRules::of::<FaceFieldStates, 8>(),
             None if self.magnetic.is_some() => StateRules::of::<MagneticStates, 9>(),
             None => StateRules::of::<GasStates, 5>(),
-            Some(dual) => StateRules::of::<DualStates, 6>().with_threshold(dual.kinetic),
+            Some(dual) => {
+                let rules = match self.magnetic {
+                    None => StateRules::of::<DualStates, 6>(),
+                    Some(MagneticMethod::ConstrainedTransport) => StateRules::of::<DualStates, 9>(),
+                    Some(MagneticMethod::Glm) => StateRules::of::<DualStates, 10>(),
+                };
+                rules.with_thresholds([dual.kinetic, dual.magnetic])
+            }
         };
         rules.with_sets(self.sets)
     }

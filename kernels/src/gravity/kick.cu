@@ -36,7 +36,7 @@ PATCH_KERNEL(gravity_kick, gravity::KickParameters) {
     REAL energy = after.energy;
     if (p.stage == 2) {
       energy = energy_by_flux::energy_after_kick<REAL>(before, after, *pending_energy);
-      if (p.internal) u[5 * mesh::CELLS] = u[5 * mesh::CELLS] + (energy - after.energy);
+      if (p.internal) u[p.internal * mesh::CELLS] = u[p.internal * mesh::CELLS] + (energy - after.energy);
     }
     u[4 * mesh::CELLS] = energy;
   }

@@ -92,8 +92,8 @@ pub struct KickParameters<R> {
     pub pending_energy: Address<R>,
     /// Stage of the step: 0 plain, 1 first, 2 last, as [`KickStage`].
     pub stage: i32,
-    /// `true` if component 5 is the internal energy.
-    pub internal: bool,
+    /// Component of the internal energy; 0 if there is none.
+    pub internal: i32,
     /// `true` if component 4 is the energy.
     pub energy: bool,
 }
@@ -132,14 +132,13 @@ pub struct KickSettings<R> {
     pub fourth: bool,
     /// Length of the kick.
     pub dt: R,
-    /// `true` if component 5 is the internal energy.
-    pub internal: bool,
+    /// Component of the internal energy, if there is one.
+    pub internal: Option<usize>,
     /// `true` if component 4 is the energy; without, only the stage [`KickStage::Plain`] is possible.
     pub energy: bool,
 }
 
-/// Kicks the gas of a row. With `internal`, component 5 is the internal energy, which takes the
-/// difference of the pending energy and the work of the kicks.
+/// Kicks the gas of a row. The internal energy, if it is a component, takes the difference of the pending energy and the work of the kicks.
 ///
 /// # Safety
 /// Nobody else may use this row of `gas` and of the pending energy meanwhile.
@@ -175,8 +174,8 @@ pub unsafe fn kick<R: Real>(
             let (gas, behind) = gas.split_at_mut(5 * CELLS);
             kick_cells(&slopes, gas, dt, |cell, before, after| {
                 let energy = energy_after_kick(before, after, pending_energy[cell]);
-                if internal {
-                    behind[cell] += energy - after.energy;
+                if let Some(component) = internal {
+                    behind[(component - 5) * CELLS + cell] += energy - after.energy;
                 }
                 energy
             });

@@ -169,8 +169,8 @@ pub struct ImpulseCorrection<R> {
     pub components: i32,
     /// Number of rows.
     pub count: i32,
-    /// `true` if component 5 is the internal energy.
-    pub internal: bool,
+    /// Component of the internal energy; 0 if there is none.
+    pub internal: i32,
 }
 
 /// Data of the stresses on a level.
@@ -317,12 +317,12 @@ pub unsafe fn predict_impulse<R: Real>(
 }
 
 /// Adds the pending impulse to the gas of a row, and the pending energy if given (otherwise the internal energy stays
-/// constant). With `internal`, component 5 is the internal energy, which takes the difference of the pending energy and
-/// the work of the impulse.
+/// constant). The component `internal`, the internal energy, takes the difference of the pending energy and the work of
+/// the impulse.
 ///
 /// # Safety
 /// Nobody else may use this row of `gas`, `impulse` and `pending_energy` meanwhile.
-pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, internal: bool, row: u32) {
+pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, internal: Option<usize>, row: u32) {
     let ImpulseRows {
         gas,
         impulse,
@@ -340,8 +340,8 @@ pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, internal: bool, ro
             None => after.energy,
         };
         store(gas, cell, &after, energy);
-        if internal {
-            behind[cell] += energy - after.energy;
+        if let Some(component) = internal {
+            behind[(component - 5) * CELLS + cell] += energy - after.energy;
         }
         for axis in 0..3 {
             impulse[axis * CELLS + cell] = R::lit(0.0);

@@ -1,11 +1,15 @@
 //! Dual energy: carries the internal energy in addition to the total energy. In cold gas the pressure from `E - |m|^2 / (2 rho)` is lost in
-//! round-off and truncation errors.
+//! round-off and truncation errors, in strongly magnetised gas in truncation errors of the magnetic energy.
+//!
+//! Functions of `N` components take those of the law and after them the internal energy: 6 without a magnetic field, 9 with one on cell
+//! faces, 10 with one at cell centres. `E` is the thermal and kinetic energy, component 4, also with a field.
 //!
 //! The internal energy obeys `de/dt + div (e v) = -p div v`, advanced with the face states of the Riemann solver (as in Bryan et al. 2014,
 //! ApJS 211, 19, sec. 6.1). Energy is carried rather than entropy (Schive et al. 2018, sec. 2.2): a contact keeps its pressure to round-off
 //! when cells mix, and no power of the density is needed. All steps take the pressure from the internal energy. After each step
 //! [`reconcile_energies`] makes both energies agree.
 use super::eos;
+use super::magnetic::magnetic_energy;
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
 
@@ -19,6 +23,8 @@ pub struct DualEnergy {
     /// Threshold of a velocity jump, in which the other thresholds do not apply: the part of the velocity change over four cells that
     /// occurs within two, faster than sound; 0.5 (a straight line) to 1.
     pub jump: f64,
+    /// Largest `E - E_kin` relative to the magnetic energy; 0 or more. Unused without a magnetic field.
+    pub magnetic: f64,
 }
 
 impl Default for DualEnergy {
@@ -27,6 +33,7 @@ impl Default for DualEnergy {
             kinetic: 3e-2,
             gradient: 0.2,
             jump: 0.6,
+            magnetic: 1e-3,
         }
     }
 }
@@ -34,8 +41,8 @@ impl Default for DualEnergy {
 impl DualEnergy {
     /// Returns the thresholds in the order of the fields.
     #[must_use]
-    pub fn thresholds<R: Lane>(&self) -> [R; 3] {
-        [self.kinetic, self.gradient, self.jump].map(R::lit)
+    pub fn thresholds<R: Lane>(&self) -> [R; 4] {
+        [self.kinetic, self.gradient, self.jump, self.magnetic].map(R::lit)
     }
 }
 
@@ -152,14 +159,16 @@ pub fn slope_factor<R: Lane>(p: &[R; 3], v: &[R; 2], density: R, gamma: R) -> R 
 /// Makes total and internal energy density agree after both have been advanced; returns both.
 ///
 /// The internal energy is used where `E - E_kin` is small ([`DualEnergy`], `thresholds` in its order), the total energy elsewhere. In
-/// velocity jumps (`meeting` above 0) the larger internal energy is used. `step` is the result of [`max_velocity_change_squared`].
+/// velocity jumps (`meeting` above 0) the larger internal energy is used. `step` is the result of [`max_velocity_change_squared`],
+/// `magnetic` the magnetic energy density, 0 without a field.
 #[device]
 pub fn reconcile_energies<R: Lane>(
     u: &[R; 5],
     internal: R,
+    magnetic: R,
     step: R,
     meeting: R,
-    thresholds: &[R; 3],
+    thresholds: &[R; 4],
 ) -> [R; 2] {
     let inverse = 1.0 / u[0];
     let kinetic = 0.5
@@ -169,7 +178,8 @@ pub fn reconcile_energies<R: Lane>(
             u[3] * (u[3] * inverse),
         );
     let rest = u[4] - kinetic;
-    let small = (rest < thresholds[0] * kinetic) | (rest < thresholds[1] * (u[0] * step));
+    let cold = (rest < thresholds[0] * kinetic) | (rest < thresholds[1] * (u[0] * step));
+    let small = cold | (rest < thresholds[3] * magnetic);
     let heated = (meeting > 0.0) & (rest > internal);
     let told = if heated { 0.0 } else { internal };
     if small & (told > 0.0) {
@@ -179,12 +189,39 @@ pub fn reconcile_energies<R: Lane>(
     }
 }
 
-/// Returns gas with internal energy in component 5 after an average, correction or interpolation of both energies.
-///
-/// The total energy is recomputed from the internal one if `E - E_kin` is less than `kinetic` times the kinetic energy. Elsewhere both
-/// remain until the next step.
+/// Returns the first five of `N` components.
 #[device]
-pub fn reconciled<R: Lane>(u: &[R; 6], kinetic: R) -> [R; 6] {
+fn gas_of<R: Lane, const N: usize>(u: &[R; N]) -> [R; 5] {
+    [u[0], u[1], u[2], u[3], u[4]]
+}
+
+/// Returns `u` with the first five components `gas` and the internal energy `internal`.
+#[device]
+fn with_both<R: Lane, const N: usize>(u: &[R; N], gas: &[R; 5], internal: R) -> [R; N] {
+    let mut v = *u;
+    for c in 0..5 {
+        v[c] = gas[c];
+    }
+    v[N - 1] = internal;
+    v
+}
+
+/// Returns the magnetic energy density of `N` components, 0 without a field.
+#[device]
+fn field_energy<R: Lane, const N: usize>(u: &[R; N]) -> R {
+    let mut field = [0.0; 3];
+    if N > 6 {
+        for d in 0..3 {
+            field[d] = u[5 + d];
+        }
+    }
+    magnetic_energy(&field)
+}
+
+/// Returns the total energy density of gas with the internal energy `internal` after an average, correction or interpolation of both
+/// energies, see [`reconciled`]. `magnetic` is the magnetic energy density, 0 without a field.
+#[device]
+pub fn reconciled_energy<R: Lane>(u: &[R; 5], internal: R, magnetic: R, thresholds: &[R; 2]) -> R {
     let inverse = 1.0 / u[0];
     let own = 0.5
         * sum3(
@@ -192,17 +229,32 @@ pub fn reconciled<R: Lane>(u: &[R; 6], kinetic: R) -> [R; 6] {
             u[2] * (u[2] * inverse),
             u[3] * (u[3] * inverse),
         );
-    let cold = (u[4] - own < kinetic * own) & (u[5] > 0.0);
-    let energy = if cold { own + u[5] } else { u[4] };
-    [u[0], u[1], u[2], u[3], energy, u[5]]
+    let rest = u[4] - own;
+    let small = (rest < thresholds[0] * own) | (rest < thresholds[1] * magnetic);
+    if small & (internal > 0.0) {
+        own + internal
+    } else {
+        u[4]
+    }
 }
 
-/// Returns gas with internal energy in component 5 after a change of some components.
+/// Returns gas of `N` components after an average, correction or interpolation of both energies.
+///
+/// The total energy is recomputed from the internal one if `E - E_kin` is less than the first of `thresholds` times the kinetic energy, or
+/// less than the second times the magnetic energy. Elsewhere both remain until the next step.
+#[device]
+pub fn reconciled<R: Lane, const N: usize>(u: &[R; N], thresholds: &[R; 2]) -> [R; N] {
+    let mut v = *u;
+    v[4] = reconciled_energy(&gas_of(u), u[N - 1], field_energy(u), thresholds);
+    v
+}
+
+/// Returns gas of `N` components after a change of some of them.
 ///
 /// The internal energy changes as `E - E_kin` does. If only the internal energy was changed, the total energy follows. A change within the
 /// round-off of `E`, caused by a change of momentum, is ignored.
 #[device]
-pub fn with_dependents<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
+pub fn with_dependents<R: Real, const N: usize>(before: &[R; N], after: &[R; N]) -> [R; N] {
     let [a, b, c] = [before[1], before[2], before[3]];
     let [d, e, f] = [after[1], after[2], after[3]];
     let old = 0.5 * sum3(a * a, b * b, c * c) / before[0];
@@ -214,46 +266,54 @@ pub fn with_dependents<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
     let lost = pushed && gained.abs() <= noise;
     let mut u = *after;
     // an explicit change of the internal energy has priority
-    if after[5] != before[5] {
+    if after[N - 1] != before[N - 1] {
         if after[4] == before[4] {
-            u[4] = before[4] + ((after[5] - before[5]) + (new - old));
+            u[4] = before[4] + ((after[N - 1] - before[N - 1]) + (new - old));
         }
     } else if !lost {
-        u[5] = before[5] + gained;
+        u[N - 1] = before[N - 1] + gained;
     }
     u
 }
 
 /// Returns `true` if density and internal energy are positive and all components finite.
 #[device]
-pub fn is_physical<R: Real>(u: &[R; 6]) -> bool {
+pub fn is_physical<R: Real, const N: usize>(u: &[R; N]) -> bool {
     let mut finite = true;
-    for c in 0..6 {
+    for c in 0..N {
         finite = finite && u[c].is_finite();
     }
-    u[0] > 0.0 && u[5] > 0.0 && finite
+    u[0] > 0.0 && u[N - 1] > 0.0 && finite
 }
 
-/// Returns the variables that are interpolated between levels: density, velocity, internal energy, internal energy.
+/// Returns the variables that are interpolated between levels: density, velocity, internal energy, the field, internal energy.
 #[device]
-pub fn interpolated<R: Lane>(u: &[R; 6]) -> [R; 6] {
-    let w = primitive(&[u[0], u[1], u[2], u[3], u[4]], u[5], 2.0);
-    [w[0], w[1], w[2], w[3], u[5], u[5]]
+pub fn interpolated<R: Lane, const N: usize>(u: &[R; N]) -> [R; N] {
+    let internal = u[N - 1];
+    let w = primitive(&gas_of(u), internal, 2.0);
+    with_both(u, &[w[0], w[1], w[2], w[3], internal], internal)
 }
 
 /// Returns the conserved state of [`interpolated`] variables.
 #[device]
-pub fn from_interpolated<R: Lane>(w: &[R; 6]) -> [R; 6] {
-    let u = eos::from_interpolated(&[w[0], w[1], w[2], w[3], w[5]]);
-    [u[0], u[1], u[2], u[3], u[4], w[5]]
+pub fn from_interpolated<R: Lane, const N: usize>(w: &[R; N]) -> [R; N] {
+    let internal = w[N - 1];
+    let u = eos::from_interpolated(&[w[0], w[1], w[2], w[3], internal]);
+    with_both(w, &u, internal)
 }
 
 /// Repairs a state `u` whose internal energy became negative by round-off: takes the internal energy of the [`interpolated`] variables `w`.
 #[device]
-pub fn repaired<R: Lane>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
-    let v = eos::repaired(
-        &[u[0], u[1], u[2], u[3], u[4]],
-        &[w[0], w[1], w[2], w[3], w[5]],
-    );
-    [v[0], v[1], v[2], v[3], v[4], w[5]]
+pub fn repaired<R: Lane, const N: usize>(u: &[R; N], w: &[R; N]) -> [R; N] {
+    let internal = w[N - 1];
+    let v = eos::repaired(&gas_of(u), &[w[0], w[1], w[2], w[3], internal]);
+    with_both(u, &v, internal)
+}
+
+/// Returns the part of each conserved quantity that its component does not contain, see [`magnetic::remainder`](super::magnetic::remainder).
+#[device]
+pub fn remainder<R: Lane, const N: usize>(u: &[R; N]) -> [R; N] {
+    let mut part = [0.0; N];
+    part[4] = field_energy(u);
+    part
 }

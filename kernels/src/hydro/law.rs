@@ -3,7 +3,7 @@
 //! A law has `N` components: the gamma law five, laws without energy four ([`barotropic`]), gas with a magnetic field at cell centres nine
 //! ([`magnetic`]), with one on cell faces eight ([`transport`]). The passes and the text of devices know `N` and these functions only.
 use super::riemann::{self, hlle};
-use super::{barotropic, characteristic, eos, hancock, magnetic, transport};
+use super::{barotropic, characteristic, dual, eos, hancock, magnetic, transport};
 use crate::choice::choices;
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, device};
@@ -90,6 +90,14 @@ pub trait Law<const N: usize>: 'static {
 
     /// Returns the signal rate of a conserved state, or -1 if the state is unphysical.
     fn checked_signal_rate<V: Simd>(u: &[V; N], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V;
+
+    /// Returns [`Law::checked_signal_rate`] of gas with the internal energy density `internal`.
+    fn checked_signal_rate_of_both<V: Simd>(
+        u: &[V; N],
+        internal: V,
+        inverse_dx: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> V;
 
     /// Returns the flux of a solver, which is one of [`RiemannSolver`](super::RiemannSolver).
     fn flux<V: Simd, const SOLVER: u32>(l: &[V; N], r: &[V; N], law: &LawNumbers<V>) -> [V; N];
@@ -191,6 +199,16 @@ impl Law<5> for GammaLaw {
     }
 
     #[inline(always)]
+    fn checked_signal_rate_of_both<V: Simd>(
+        u: &[V; 5],
+        internal: V,
+        inverse_dx: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> V {
+        dual::checked_signal_rate(u, internal, inverse_dx, law[0])
+    }
+
+    #[inline(always)]
     fn flux<V: Simd, const SOLVER: u32>(l: &[V; 5], r: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
         riemann::flux::<V, SOLVER>(l, r, law[0])
     }
@@ -281,6 +299,11 @@ impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
     #[inline(always)]
     fn checked_signal_rate<V: Simd>(u: &[V; 4], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V {
         barotropic::checked_signal_rate(u, &of::<V, EQUATION>(u[0], law), inverse_dx)
+    }
+
+    #[inline(always)]
+    fn checked_signal_rate_of_both<V: Simd>(_: &[V; 4], _: V, _: &[V; 3], _: &LawNumbers<V>) -> V {
+        unreachable!("gas without energy has no dual energy")
     }
 
     #[inline(always)]
@@ -394,6 +417,16 @@ impl Law<9> for Magnetised {
     }
 
     #[inline(always)]
+    fn checked_signal_rate_of_both<V: Simd>(
+        u: &[V; 9],
+        internal: V,
+        inverse_dx: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> V {
+        magnetic::checked_signal_rate_of_both(u, internal, inverse_dx, law[0])
+    }
+
+    #[inline(always)]
     fn flux<V: Simd, const SOLVER: u32>(l: &[V; 9], r: &[V; 9], law: &LawNumbers<V>) -> [V; 9] {
         riemann::magnetic::flux::<V, SOLVER>(l, r, &with_cleaning(law))
     }
@@ -492,6 +525,17 @@ impl Law<8> for WithFaceField {
     #[inline(always)]
     fn checked_signal_rate<V: Simd>(u: &[V; 8], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V {
         Magnetised::checked_signal_rate(&transport::with_cleaning(u), inverse_dx, law)
+    }
+
+    #[inline(always)]
+    fn checked_signal_rate_of_both<V: Simd>(
+        u: &[V; 8],
+        internal: V,
+        inverse_dx: &[V; 3],
+        law: &LawNumbers<V>,
+    ) -> V {
+        let u = transport::with_cleaning(u);
+        Magnetised::checked_signal_rate_of_both(&u, internal, inverse_dx, law)
     }
 
     #[inline(always)]

@@ -9,7 +9,7 @@
 //! The cleaning variable `psi` is the potential of Dedner et al. divided by the cleaning speed `c_h` (Tricco, Price & Bate 2016, J. Comput.
 //! Phys. 322, 326), so that it has the unit of the field and keeps its meaning when the speed changes: `dB/dt = ... - c_h grad psi`,
 //! `dpsi/dt = -c_h div B`, damped in each stage of a step.
-use super::eos;
+use super::{dual, eos};
 use crate::choice::choices;
 use nestar_device::math::{exp, sum3};
 use nestar_device::{Lane, Real, device};
@@ -135,11 +135,10 @@ pub fn fast_speed<R: Lane>(density: R, pressure: R, along: R, across: R, gamma: 
     (0.5 * ((a2 + b2) + root)).sqrt()
 }
 
-/// Returns the signal rate of a conserved state, the sum over the axes of `(|v_d| + c_fast,d) / dx_d`, or -1 if the state is unphysical:
+/// Returns the signal rate of a primitive state, the sum over the axes of `(|v_d| + c_fast,d) / dx_d`, or -1 if the state is unphysical:
 /// density or pressure not positive, or a component not finite.
 #[device]
-pub fn checked_signal_rate<R: Lane>(u: &[R; 9], inverse_dx: &[R; 3], gamma: R) -> R {
-    let w = primitive_from_conserved(u, gamma);
+fn checked_rate<R: Lane>(w: &[R; 9], inverse_dx: &[R; 3], gamma: R) -> R {
     let x2 = w[5] * w[5];
     let y2 = w[6] * w[6];
     let z2 = w[7] * w[7];
@@ -152,6 +151,32 @@ pub fn checked_signal_rate<R: Lane>(u: &[R; 9], inverse_dx: &[R; 3], gamma: R) -
     let zero = (w[0] * 0.0 + w[4] * 0.0) + (sum3(x2 * 0.0, y2 * 0.0, z2 * 0.0) + w[8] * 0.0);
     let physical = (zero == 0.0) & (w[0] > 0.0) & (w[4] > 0.0);
     if physical { rate } else { -1.0 }
+}
+
+/// Returns the signal rate of a conserved state, the sum over the axes of `(|v_d| + c_fast,d) / dx_d`, or -1 if the state is unphysical:
+/// density or pressure not positive, or a component not finite.
+#[device]
+pub fn checked_signal_rate<R: Lane>(u: &[R; 9], inverse_dx: &[R; 3], gamma: R) -> R {
+    checked_rate(&primitive_from_conserved(u, gamma), inverse_dx, gamma)
+}
+
+/// Returns [`checked_signal_rate`] for gas with the internal energy density `internal`.
+#[device]
+pub fn checked_signal_rate_of_both<R: Lane>(
+    u: &[R; 9],
+    internal: R,
+    inverse_dx: &[R; 3],
+    gamma: R,
+) -> R {
+    let w = dual::primitive(&[u[0], u[1], u[2], u[3], u[4]], internal, gamma);
+    let rate = checked_rate(
+        &[w[0], w[1], w[2], w[3], w[4], u[5], u[6], u[7], u[8]],
+        inverse_dx,
+        gamma,
+    );
+    // the pressure does not depend on these
+    let zero = sum3(w[1] * 0.0, w[2] * 0.0, w[3] * 0.0) + u[4] * 0.0;
+    if zero == 0.0 { rate } else { -1.0 }
 }
 
 // ---- half steps and edges, as in hancock.rs

@@ -61,11 +61,12 @@ impl States<4> for BarotropicStates {
     }
 }
 
-/// Gas with dual energy ([`dual`]) in component 5. Density and internal energy are positive. Averages, corrections and interpolations
-/// recompute the total energy of cold gas from the internal one; changes of other components change the internal energy.
+/// Gas with dual energy ([`dual`]) in the last component. Density and internal energy are positive. Averages, corrections and
+/// interpolations recompute the total energy of cold or strongly magnetised gas from the internal one; changes of other components change the
+/// internal energy. There are 6 components without a magnetic field, 9 with one on cell faces and 10 with one at cell centres.
 pub struct DualStates;
 
-impl States<6> for DualStates {
+impl<const N: usize> States<N> for DualStates {
     const ITEMS: [&'static Item; 4] = [
         dual::is_physical::ITEM,
         dual::interpolated::ITEM,
@@ -74,29 +75,38 @@ impl States<6> for DualStates {
     ];
     const DEPENDENTS: Option<[&'static Item; 2]> =
         Some([dual::with_dependents::ITEM, dual::reconciled::ITEM]);
+    const REMAINDER: Option<&'static Item> = if N > 6 {
+        Some(dual::remainder::ITEM)
+    } else {
+        None
+    };
 
-    fn physical<R: Real>(u: &[R; 6]) -> bool {
+    fn physical<R: Real>(u: &[R; N]) -> bool {
         dual::is_physical(u)
     }
 
-    fn primitive<R: Real>(u: &[R; 6]) -> [R; 6] {
+    fn primitive<R: Real>(u: &[R; N]) -> [R; N] {
         dual::interpolated(u)
     }
 
-    fn conserved<R: Real>(w: &[R; 6]) -> [R; 6] {
+    fn conserved<R: Real>(w: &[R; N]) -> [R; N] {
         dual::from_interpolated(w)
     }
 
-    fn repaired<R: Real>(u: &[R; 6], w: &[R; 6]) -> [R; 6] {
+    fn repaired<R: Real>(u: &[R; N], w: &[R; N]) -> [R; N] {
         dual::repaired(u, w)
     }
 
-    fn with_dependents<R: Real>(before: &[R; 6], after: &[R; 6]) -> [R; 6] {
+    fn with_dependents<R: Real>(before: &[R; N], after: &[R; N]) -> [R; N] {
         dual::with_dependents(before, after)
     }
 
-    fn reconciled<R: Real>(u: &[R; 6], threshold: R) -> [R; 6] {
-        dual::reconciled(u, threshold)
+    fn reconciled<R: Real>(u: &[R; N], thresholds: &[R; 2]) -> [R; N] {
+        dual::reconciled(u, thresholds)
+    }
+
+    fn remainder<R: Real>(u: &[R; N]) -> [R; N] {
+        dual::remainder(u)
     }
 }
 

@@ -465,6 +465,7 @@ fn dependents_text(states: &StateItems) -> String {
         return NO_DEPENDENTS.into();
     };
     let [with_dependents, reconciled] = items.map(Item::path);
+    let [first, second] = states.thresholds;
     let (before, u) = (
         leading(states.leading, "before"),
         leading(states.leading, "u"),
@@ -472,8 +473,7 @@ fn dependents_text(states: &StateItems) -> String {
     format!(
         "constexpr bool HAS_DEPENDENTS = true;\n\
          RS_FN void update_dependents(const REAL* before, REAL* u) {{ put(u, ::{with_dependents}<REAL>({before}, {u})); }}\n\
-         RS_FN void reconcile(REAL* u) {{ put(u, ::{reconciled}<REAL>({u}, (REAL){:.17e})); }}\n",
-        states.threshold,
+         RS_FN void reconcile(REAL* u) {{ put(u, ::{reconciled}<REAL>({u}, rs::arr<REAL, 2>{{{{(REAL){first:.17e}, (REAL){second:.17e}}}}})); }}\n"
     )
 }
 

@@ -47,9 +47,9 @@ pub trait States<const N: usize>: 'static {
         *after
     }
 
-    /// Returns a consistent state from components that were averaged, corrected or interpolated one by one; `threshold` as given to
-    /// [`StateRules::with_threshold`].
-    fn reconciled<R: Real>(u: &[R; N], _threshold: R) -> [R; N] {
+    /// Returns a consistent state from components that were averaged, corrected or interpolated one by one; `thresholds` as given to
+    /// [`StateRules::with_thresholds`].
+    fn reconciled<R: Real>(u: &[R; N], _thresholds: &[R; 2]) -> [R; N] {
         *u
     }
 }
@@ -132,14 +132,14 @@ pub struct StateFunctions<R> {
 pub struct DependentComponents<R> {
     /// Updates the dependent components of the second state, which was made from the first.
     pub update: fn(&[R], &mut [R]),
-    reconcile: fn(&mut [R], R),
-    threshold: R,
+    reconcile: fn(&mut [R], &[R; 2]),
+    thresholds: [R; 2],
 }
 
 impl<R: Copy> DependentComponents<R> {
     /// Makes a state consistent whose components were averaged, corrected or interpolated one by one.
     pub fn reconcile(&self, u: &mut [R]) {
-        (self.reconcile)(u, self.threshold);
+        (self.reconcile)(u, &self.thresholds);
     }
 }
 
@@ -152,8 +152,8 @@ pub struct StateItems {
     pub remainder: Option<&'static Item>,
     /// See [`States::DEPENDENTS`].
     pub dependents: Option<[&'static Item; 2]>,
-    /// Threshold of [`States::reconciled`].
-    pub threshold: f64,
+    /// Thresholds of [`States::reconciled`].
+    pub thresholds: [f64; 2],
     /// Number of leading components.
     pub leading: usize,
     /// Sets of scalars.
@@ -182,23 +182,23 @@ impl StateRules {
                 items: S::ITEMS,
                 remainder: S::REMAINDER,
                 dependents: S::DEPENDENTS,
-                threshold: 0.0,
+                thresholds: [0.0; 2],
                 leading: N,
                 sets: ShareSets::default(),
             },
         }
     }
 
-    /// Sets the threshold of [`States::reconciled`].
+    /// Sets the thresholds of [`States::reconciled`].
     #[must_use]
-    pub fn with_threshold(mut self, threshold: f64) -> Self {
+    pub fn with_thresholds(mut self, thresholds: [f64; 2]) -> Self {
         if let Some(dependents) = &mut self.single.dependents {
-            dependents.threshold = threshold as f32;
+            dependents.thresholds = thresholds.map(|threshold| threshold as f32);
         }
         if let Some(dependents) = &mut self.double.dependents {
-            dependents.threshold = threshold;
+            dependents.thresholds = thresholds;
         }
-        self.items.threshold = threshold;
+        self.items.thresholds = thresholds;
         self
     }
 
@@ -225,7 +225,7 @@ impl<R: Real> StateFunctions<R> {
             dependents: S::DEPENDENTS.map(|_| DependentComponents {
                 update: update_dependents::<S, R, N>,
                 reconcile: reconcile::<S, R, N>,
-                threshold: R::lit(0.0),
+                thresholds: [R::lit(0.0); 2],
             }),
         }
     }
@@ -297,7 +297,7 @@ fn update_dependents<S: States<N>, R: Real, const N: usize>(before: &[R], after:
     after[..N].copy_from_slice(&updated);
 }
 
-fn reconcile<S: States<N>, R: Real, const N: usize>(u: &mut [R], threshold: R) {
-    let reconciled = S::reconciled(&leading(u, 1, 0), threshold);
+fn reconcile<S: States<N>, R: Real, const N: usize>(u: &mut [R], thresholds: &[R; 2]) {
+    let reconciled = S::reconciled(&leading(u, 1, 0), thresholds);
     u[..N].copy_from_slice(&reconciled);
 }

@@ -163,6 +163,12 @@ fn plasma_beta<R: Real>(u: [R; 8], gamma: R) -> R {
     pressure([u[0], u[1], u[2], u[3], u[4]], gamma) / magnetic_energy([u[5], u[6], u[7]])
 }
 
+/// Ratio of the gas pressure from the internal energy and the magnetic pressure, infinite without a field.
+#[device]
+fn cold_plasma_beta<R: Real>(u: [R; 4], gamma: R) -> R {
+    cold_pressure(u[0], gamma) / magnetic_energy([u[1], u[2], u[3]])
+}
+
 /// Alfven speed.
 #[device]
 fn alfven_speed<R: Real>(u: [R; 4]) -> R {
@@ -331,10 +337,20 @@ fn of_polytrope(polytrope: &[f64; 2]) -> [(&'static str, NamedQuantity); 4] {
 }
 
 /// Returns the quantities of a magnetic field, whose first component is `first`.
-fn of_field(gamma: f64, first: usize) -> [(&'static str, NamedQuantity); 8] {
+fn of_field(
+    gamma: f64,
+    first: usize,
+    internal: Option<usize>,
+) -> [(&'static str, NamedQuantity); 8] {
     let own = |c: usize| of(QuantityFn::of::<component>(), &[c], &[]);
     let [x, y, z, cleaning] = [0, 1, 2, 3].map(|n| first + n);
-    let beta = QuantityFn::of::<plasma_beta>();
+    let beta = match internal {
+        Some(c) => (QuantityFn::of::<cold_plasma_beta>(), vec![c, x, y, z]),
+        None => (
+            QuantityFn::of::<plasma_beta>(),
+            vec![0, 1, 2, 3, 4, x, y, z],
+        ),
+    };
     [
         ("magnetic_x", own(x)),
         ("magnetic_y", own(y)),
@@ -352,7 +368,7 @@ fn of_field(gamma: f64, first: usize) -> [(&'static str, NamedQuantity); 8] {
             "alfven_speed",
             of(QuantityFn::of::<alfven_speed>(), &[0, x, y, z], &[]),
         ),
-        ("plasma_beta", of(beta, &[0, 1, 2, 3, 4, x, y, z], &[gamma])),
+        ("plasma_beta", of(beta.0, &beta.1, &[gamma])),
     ]
 }
 
@@ -395,7 +411,7 @@ pub fn vocabulary(model: &GasModel) -> Vec<(String, NamedQuantity)> {
         names.push(("internal_energy".into(), own));
     }
     if let Some(first) = model.magnetic_field() {
-        let own = of_field(model.gamma, first);
+        let own = of_field(model.gamma, first, model.internal_energy());
         names.extend(own.map(|(name, number)| (name.to_string(), number)));
     }
     for (n, scalar) in model.scalars.iter().enumerate() {

@@ -204,6 +204,8 @@ fn unit(name: &str) -> &'static str {
 /// What the systems of the floors need. `M` is the function of the floors.
 struct FloorWork<M> {
     parameters: FloorValues<f64>,
+    /// Components of the gas for `M`.
+    gas: Components,
     numbers: Option<Arc<DerivedInputs>>,
     scalars: ScalarFloors,
     budget: BudgetId,
@@ -219,13 +221,22 @@ impl<M: CellSubcycle<Parameters = FloorValues<f64>>> FloorWork<M> {
             let totals = gas.iterate::<floor_scalar>(rows, (), 1, &self.scalars.density);
             budgets.add(*budget, &totals);
         }
-        rows.choose(Components::default());
+        rows.choose(self.gas);
         rows.name_sums("floors", &GAINS);
         let totals = match &self.numbers {
             None => gas.iterate::<M>(rows, (), 1, &self.parameters),
             Some(numbers) => gas.iterate::<M>(rows, &**numbers, 1, &self.parameters),
         };
         budgets.add(self.budget, &totals);
+    }
+}
+
+/// Returns the components of the gas for the functions of the floors: density, momentum, energy, and the internal energy with the dual-energy
+/// formalism.
+fn gas_for_floors(model: &GasModel) -> Components {
+    match (model.magnetic_field(), model.internal_energy()) {
+        (Some(_), Some(internal)) => Components::of(&[0, 1, 2, 3, 4, internal]),
+        _ => Components::default(),
     }
 }
 
@@ -236,18 +247,20 @@ fn register<M: CellSubcycle<Parameters = FloorValues<f64>>>(
     numbers: Option<Arc<DerivedInputs>>,
     scalars: ScalarFloors,
 ) -> Result<(), Error> {
+    let gas = gas_for_floors(sim.world.resource::<GasModel>());
     let budget = sim.register_budget("floors", &GAINS)?;
     for name in GAINS {
         DiagnosticColumns::set_units(&mut sim.world, format!("floors_{name}"), unit(name));
     }
     let mut selection = sim.selection();
+    selection.components = gas;
     selection.numbers = numbers.clone();
     selection.prepare::<Gas>(M::ITEM.name, Pool::prepare_subcycle::<M>);
-    let all = Components::default();
     let shared = Arc::new(parameters);
-    Replays::add::<Gas, M>(&mut sim.world, all, numbers.clone(), 1, shared);
+    Replays::add::<Gas, M>(&mut sim.world, gas, numbers.clone(), 1, shared);
     let work = Arc::new(FloorWork::<M> {
         parameters,
+        gas,
         numbers,
         scalars,
         budget,

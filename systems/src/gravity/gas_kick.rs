@@ -93,7 +93,7 @@ impl GasKick<'_, '_> {
         let (gravity, exterior, equation) =
             (&self.gravity, &*self.exterior_potential, *self.equation);
         let (gas, dt) = (self.gas.change(), self.clock.dt);
-        let internal = self.model.internal_energy().is_some();
+        let internal = self.model.internal_energy();
         let energy = self.model.equation.has_energy();
         if let Some(kernels) = &self.solver.kernels {
             let slope = device_slopes(
@@ -113,7 +113,7 @@ impl GasKick<'_, '_> {
                 components: gas.components() as i32,
                 pending_energy,
                 stage,
-                internal,
+                internal: internal.map_or(0, |component| component as i32),
                 energy,
             };
             kernels.kick.count_work(rows * CELLS, rows * CELLS * 8 * 11);

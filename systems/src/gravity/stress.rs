@@ -346,7 +346,7 @@ impl ImpulseCorrector<'_, '_> {
     }
 
     fn apply(&mut self, pending_energy: Option<&FieldView<PendingEnergy>>) -> Result<(), Error> {
-        let internal = self.model.internal_energy().is_some();
+        let internal = self.model.internal_energy();
         let (gas, impulse) = (self.gas.change(), self.impulse.change());
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
             let rows = gas.rows().len();
@@ -357,7 +357,7 @@ impl ImpulseCorrector<'_, '_> {
                 pending_energy: address(pending_energy),
                 components: gas.components() as i32,
                 count: rows as i32,
-                internal,
+                internal: internal.map_or(0, |component| component as i32),
             };
             own.correct_impulse
                 .count_work(rows * CELLS, rows * CELLS * 8 * 16);

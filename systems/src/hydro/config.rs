@@ -34,6 +34,7 @@ impl DualEnergyChoice {
                 kinetic: given.kinetic,
                 gradient: given.gradient,
                 jump: given.jump,
+                magnetic: given.magnetic,
             }),
         }
     }
@@ -54,6 +55,9 @@ pub struct DualEnergyConfig {
     /// fraction of it is between two of the cells.
     #[key(default = DualEnergy::default().jump, min = 0.5, max = 1.0)]
     pub jump: f64,
+    /// With a magnetic field, it is also used if the thermal energy is less than this fraction of the magnetic energy.
+    #[key(default = DualEnergy::default().magnetic, min = 0.0, max = 1.0)]
+    pub magnetic: f64,
 }
 
 /// Gas dynamics.
@@ -95,7 +99,8 @@ pub struct HydroConfig {
     /// with every choice of `riemann`, others unless it is `hlle`.
     #[key(default = Word(ShockCure::Hlle))]
     pub shock_cure: Word<ShockCure>,
-    /// Names of passive scalars, of letters, digits and `_`. A run has at most 59 of them, with `mhd.method = "ct"` 56 and with `"glm"` 55.
+    /// Names of passive scalars, of letters, digits and `_`. A run has at most 59 of them, with `mhd.method = "ct"` 56 and with `"glm"` 55; with
+    /// `dual_energy` one less.
     #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1
@@ -111,8 +116,8 @@ pub struct HydroConfig {
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
     /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
-    /// in the temperature of cold supersonic gas. `true`, or thresholds such as `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6 }`. Not with
-    /// `vl`.
+    /// in the temperature of cold supersonic gas, and keeps the pressure of strongly magnetised gas. `true`, or thresholds such as
+    /// `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6, magnetic = 1e-3 }`. Not with `vl`.
     #[key(default = DualEnergyChoice::Switch(false))]
     pub dual_energy: DualEnergyChoice,
     /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
@@ -130,6 +135,27 @@ pub struct HydroConfig {
 pub struct MhdConfig {
     /// Treatment of the divergence of the field.
     pub method: Word<MagneticMethod>,
+}
+
+/// Checks what the dual-energy formalism excludes.
+///
+/// # Errors
+/// The scheme does not know it, or a table does not know it with a magnetic field.
+fn check_dual_energy(deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
+    if method.scheme == Scheme::VanLeer {
+        let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key";
+        return Err(deck.error_at("hydro.dual_energy", why));
+    }
+    let mut diffusive = ["viscosity", "conduction"].into_iter();
+    match diffusive.find(|table| method.magnetic.is_some() && deck.has(table)) {
+        None => Ok(()),
+        Some(table) => {
+            let why = format!(
+                "[{table}] does not know gas with a magnetic field and hydro.dual_energy: remove `hydro.dual_energy`, or this table"
+            );
+            Err(deck.error_at(table, why))
+        }
+    }
 }
 
 impl HydroConfig {
@@ -279,11 +305,6 @@ impl HydroConfig {
                 "slopes with a magnetic field are limited in primitive variables: remove it",
             ),
             (
-                "hydro.dual_energy",
-                method.dual.is_some(),
-                "the dual-energy formalism does not know magnetic fields: remove it",
-            ),
-            (
                 "hydro.frozen",
                 self.frozen,
                 "a magnetic field needs gas that moves: remove it, or the table [mhd]",
@@ -366,9 +387,8 @@ impl HydroConfig {
         let method = self.method();
         self.check_equation(deck, &method)?;
         self.check_field(deck, &method)?;
-        if method.dual.is_some() && method.scheme == Scheme::VanLeer {
-            let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key";
-            return Err(deck.error_at("hydro.dual_energy", why));
+        if method.dual.is_some() {
+            check_dual_energy(deck, &method)?;
         }
         if method.variables == Variables::Characteristic && !method.limits_slopes() {
             let why = "characteristic variables need slopes to limit: set hydro.reconstruction = \"plm\", or \"ppm\" with another hydro.scheme, or \

@@ -284,13 +284,13 @@ fn spec(model: &GasModel, prolongation: SlopeLimiter, stages: usize) -> FieldSpe
     if model.equation.has_energy() {
         components.push(component("energy".into(), ENERGY, energy, None));
     }
+    if model.magnetic.is_some() {
+        components.extend(magnetic_components().take(model.field_components()));
+    }
     if model.dual.is_some() {
         let long_name = "thermal energy density".into();
         let name = "internal_energy".into();
         components.push(component(name, ENERGY, long_name, None));
-    }
-    if model.magnetic.is_some() {
-        components.extend(magnetic_components().take(model.field_components()));
     }
     components.extend(model.scalars.iter().map(scalar));
     let leading = (!model.equation.has_energy()).then(|| LeadingState {

@@ -15,6 +15,11 @@ RS_FN field::REAL checked_signal_rate(const State& u, const rs::arr<field::REAL,
   return ::nestar_kernels::hydro::barotropic::checked_signal_rate<field::REAL>(u, thermal(u.d[0]), inverse_dx);
 }
 
+// There is no internal energy.
+RS_FN field::REAL checked_signal_rate_of_both(const State& u, field::REAL, const rs::arr<field::REAL, 3>& inverse_dx) {
+  return checked_signal_rate(u, inverse_dx);
+}
+
 RS_FN State flux_hlle(const State& l, const State& r, field::REAL) {
   return ::nestar_kernels::hydro::riemann::barotropic::flux_hlle<field::REAL>(l, r, thermal(l.d[0]), thermal(r.d[0]));
 }

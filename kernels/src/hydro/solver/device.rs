@@ -129,8 +129,8 @@ impl FluidProgram {
     pub fn text(&self) -> String {
         let m = &self.method;
         let limiter = m.limiter.item().path();
-        let [kinetic, gradient, jump] =
-            (m.dual.map_or([0.0; 3], |dual| dual.thresholds())).map(literal);
+        let [kinetic, gradient, jump, magnetic] =
+            (m.dual.map_or([0.0; 4], |dual| dual.thresholds())).map(literal);
         format!(
             "{}#define FACE_FIELD {}\n\
              namespace fluid {{\n\
@@ -138,8 +138,8 @@ impl FluidProgram {
              constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, CELLS_IN_SHARED = {}, FLUXES_IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
-             RS_FN constexpr rs::arr<field::REAL, 3> thresholds() {{ return rs::arr<field::REAL, 3>{{{{(field::REAL){kinetic}, \
-             (field::REAL){gradient}, (field::REAL){jump}}}}}; }}\n\
+             RS_FN constexpr rs::arr<field::REAL, 4> thresholds() {{ return rs::arr<field::REAL, 4>{{{{(field::REAL){kinetic}, \
+             (field::REAL){gradient}, (field::REAL){jump}, (field::REAL){magnetic}}}}}; }}\n\
              RS_FN field::REAL half_slope(field::REAL a, field::REAL b) {{ return {limiter}<field::REAL>(a, b, theta()); }}\n\
              typedef rs::arr<field::REAL, GAS> State;\n\
              {}\
@@ -228,6 +228,7 @@ impl FluidProgram {
             dual::compression_jump::ITEM,
             dual::slope_factor::ITEM,
             dual::reconcile_energies::ITEM,
+            dual::reconciled_energy::ITEM,
             shock::shock_along::ITEM,
             shock::damped::ITEM,
             hancock::half_step_scalar::ITEM,
@@ -287,6 +288,7 @@ fn magnetic_items() -> Vec<&'static Item> {
         magnetic::remainder::ITEM,
         magnetic::primitive_from_conserved::ITEM,
         magnetic::checked_signal_rate::ITEM,
+        magnetic::checked_signal_rate_of_both::ITEM,
         magnetic::half_step::ITEM,
         magnetic::edges::ITEM,
         magnetic::traced_edges::ITEM,

@@ -117,7 +117,7 @@ fn donor_flux<R: HydroReal, L: Law<N>, const N: usize>(
             return L::primitive(&u, law);
         }
         let internal = data[cell + N * l.block];
-        of_law(&dual::primitive(&with_energy(&u), internal, law[0]))
+        of_law(&dual::primitive(&with_energy(&u), internal, law[0]), &u)
     });
     let f = L::flux_hlle(&left, &right, law);
     for v in 0..N {

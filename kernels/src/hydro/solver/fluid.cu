@@ -222,7 +222,9 @@ RS_FN rs::arr<REAL, 2> energies(const Step& p, int row, const REAL* block, const
   const REAL step = hydro::dual::max_velocity_change_squared<REAL>(velocity_at(block, at), near);
   const REAL meeting = rs::max(rs::max(compression_jump_along<0>(block, at), compression_jump_along<1>(block, at)),
                                    compression_jump_along<2>(block, at));
-  return hydro::dual::reconcile_energies<REAL>(with_energy(now), next, step, meeting, thresholds());
+  REAL magnetic = REAL(0);
+  if constexpr (HAS_REMAINDER) magnetic = remainder(now).d[PRESSURE];
+  return hydro::dual::reconcile_energies<REAL>(with_energy(now), next, magnetic, step, meeting, thresholds());
 }
 
 // Stores the fluxes of component c in the registers of the patch.
@@ -253,7 +255,7 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* fie
       const auto both = energies(p, row, block, faces, cell, u[GAS * CELLS + cell], now, rate);
       out[PRESSURE * CELLS + cell] = now.d[PRESSURE] = both.d[0];
       out[GAS * CELLS + cell] = both.d[1];
-      signal = hydro::dual::checked_signal_rate<REAL>(with_energy(now), both.d[1], inverse_dx, gamma());
+      signal = checked_signal_rate_of_both(now, both.d[1], inverse_dx);
     } else {
       signal = checked_signal_rate(now, inverse_dx);
     }

@@ -28,7 +28,7 @@ pub struct PatchSolver<R: HydroReal> {
     law: [R; 2],
     theta: R,
     /// Thresholds of dual energy; 0 without.
-    thresholds: [R; 3],
+    thresholds: [R; 4],
     layout: ScratchLayout,
     sets: ShareSets,
     lanes: LaneChoice,
@@ -92,9 +92,8 @@ impl<R: HydroReal> PatchSolver<R> {
     /// Results do not depend on `lanes`. [`LaneChoice::available`] tells what a processor without the requested instructions uses.
     ///
     /// # Panics
-    /// If the method uses dual energy with [`Scheme::VanLeer`], without an energy or with a magnetic field; a magnetic field with
-    /// [`Scheme::VanLeer`] or without an energy; a field on faces with a scheme of several stages; or a Riemann solver that does not serve the
-    /// law.
+    /// If the method uses dual energy or a magnetic field with [`Scheme::VanLeer`] or without an energy; a field on faces with a scheme of
+    /// several stages; or a Riemann solver that does not serve the law.
     #[must_use]
     pub fn new(
         method: FluidMethod,
@@ -109,10 +108,8 @@ impl<R: HydroReal> PatchSolver<R> {
         );
         assert!(
             method.magnetic.is_none()
-                || method.scheme != Scheme::VanLeer
-                    && method.equation.has_energy()
-                    && method.dual.is_none(),
-            "a magnetic field needs a scheme without a predictor, and one energy"
+                || method.scheme != Scheme::VanLeer && method.equation.has_energy(),
+            "a magnetic field needs a scheme without a predictor, and an energy"
         );
         assert!(
             !method.has_face_field() || !method.has_stages(),
@@ -129,7 +126,7 @@ impl<R: HydroReal> PatchSolver<R> {
             theta: R::lit(method.minmod_theta),
             thresholds: method
                 .dual
-                .map_or([R::lit(0.0); 3], |dual| dual.thresholds()),
+                .map_or([R::lit(0.0); 4], |dual| dual.thresholds()),
             layout: ScratchLayout::new(&method, scalars),
             sets: ShareSets::default(),
             lanes,

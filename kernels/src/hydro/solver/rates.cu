@@ -25,7 +25,7 @@ KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
       const auto state = fluid::load_state(u, CELLS, cell);
       REAL rate;
       if constexpr (fluid::DUAL)
-        rate = fluid::hydro::dual::checked_signal_rate<REAL>(fluid::with_energy(state), u[fluid::GAS * CELLS + cell], inverse_dx, fluid::gamma());
+        rate = fluid::checked_signal_rate_of_both(state, u[fluid::GAS * CELLS + cell], inverse_dx);
       else rate = fluid::checked_signal_rate(state, inverse_dx);
       largest = rs::max(largest, rate >= REAL(0) ? rate : rs::lim<REAL>::INFINITY_());
     }
@@ -61,6 +61,21 @@ KERNEL(collect_first_order, rates::parameters::CollectParameters) {
 }
 
 #if FACE_FIELD
+namespace rates {
+
+// Returns true if gas with a new field at the same total energy would have no pressure, or take its pressure from the internal energy.
+RS_FN bool loses_pressure(const fluid::State& now, const REAL* u, int cell) {
+  if constexpr (fluid::DUAL) {
+    const rs::arr<REAL, 2> thresholds{{REAL(0), fluid::thresholds().d[3]}};
+    const REAL energy = fluid::hydro::dual::reconciled_energy<REAL>(fluid::with_energy(now), u[fluid::GAS * CELLS + cell],
+                                                                    fluid::remainder(now).d[fluid::PRESSURE], thresholds);
+    return energy != now.d[fluid::PRESSURE];
+  }
+  return !::nestar_kernels::hydro::transport::is_physical<REAL>(now);
+}
+
+}  // namespace rates
+
 // Gives the cells of rows the means of the field over their faces, at the same total energy. A row with a cell that would lose its pressure is
 // left as it is, and counted. One block per row.
 KERNEL(update_cell_fields, rates::parameters::CellFieldParameters<field::REAL>) {
@@ -74,7 +89,7 @@ KERNEL(update_cell_fields, rates::parameters::CellFieldParameters<field::REAL>) 
     EACH(cell, CELLS) {
       const fluid::Three means{{fluid::mean_field(faces, 0, cell), fluid::mean_field(faces, 1, cell), fluid::mean_field(faces, 2, cell)}};
       const fluid::State now = transport::with_field<REAL>(fluid::load_state(u, CELLS, cell), means);
-      if (pass == 0) lost = lost || !transport::is_physical<REAL>(now);
+      if (pass == 0) lost = lost || rates::loses_pressure(now, u, cell);
       else RS_UNROLL for (int v = 4; v < 8; ++v) u[v * CELLS + cell] = now.d[v];
     }
     if (pass == 0) {

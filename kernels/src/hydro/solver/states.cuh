@@ -5,7 +5,7 @@
 // KEEP_INPUT, CELLS_IN_SHARED, FLUXES_IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
 // characteristic variables; CURE, true if shocks are detected; UNCORRECTED, the component whose
 // fluxes are not corrected between levels, or -1; the macro FACE_FIELD, 1 if components 5 to 7 are the means of a field on faces; and DUAL, true
-// if the internal energy is component 5, with thresholds().
+// if the internal energy is the component after those, with thresholds().
 
 namespace fluid {
 
@@ -89,15 +89,14 @@ RS_FN State load_state(const REAL* block, int stride, int at) {
   return u;
 }
 
-// The five variables of a gas with an energy, the only law with dual energy, and the state with these variables.
+// The first five variables of a gas with an energy, as all laws with dual energy have one, and the state with these and the other ones of w.
 RS_FN Five with_energy(const State& w) {
   Five five;
   RS_UNROLL for (int v = 0; v < 5; ++v) five.d[v] = w.d[v < GAS ? v : 0];
   return five;
 }
-RS_FN State of_law(const Five& five) {
-  State w;
-  RS_UNROLL for (int v = 0; v < GAS; ++v) w.d[v] = five.d[v < 5 ? v : 0];
+RS_FN State of_law(const Five& five, State w) {
+  RS_UNROLL for (int v = 0; v < GAS && v < 5; ++v) w.d[v] = five.d[v];
   return w;
 }
 RS_FN REAL gamma() { return law().d[0]; }
@@ -107,7 +106,7 @@ struct PrimitivePass {
   RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
     State w;
     RS_UNROLL for (int v = 0; v < GAS; ++v) w.d[v] = u[v];
-    if constexpr (DUAL) w = of_law(hydro::dual::primitive<REAL>(with_energy(w), u[FIRST_SCALAR - 1], gamma()));
+    if constexpr (DUAL) w = of_law(hydro::dual::primitive<REAL>(with_energy(w), u[FIRST_SCALAR - 1], gamma()), w);
     else w = primitive(w);
     RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * INPUT + cell] = w.d[v];
     RS_UNROLL for (int c = FIRST_SCALAR; c < COMPONENTS; ++c) block[c * INPUT + cell] = u[c] / u[0];

@@ -1,10 +1,10 @@
 //! Dual energy: cold gas keeps its pressure; hot gas and shocks are the same as without it.
 use super::riemann::TORO;
 use super::tube::{Ends, Tube};
-use crate::hydro::dual;
 use crate::hydro::eos::{conserved_from_primitive, pressure};
 use crate::hydro::riemann::exact::sample;
 use crate::hydro::{Conserved, DualEnergy, FluidMethod, HydroReal, Reconstruction, RiemannSolver};
+use crate::hydro::{dual, magnetic};
 
 const GAMMA: f64 = 1.4;
 const COURANT: f64 = 0.4;
@@ -256,12 +256,86 @@ fn averages_keep_what_they_tell() {
     // subgrid motion of 1e-3 of the kinetic energy does not heat cold gas
     let mut cold = state(1e3, 1.0);
     cold[4] += 1e3;
-    let settled = dual::reconciled(&cold, 3e-2);
+    let settled = dual::reconciled(&cold, &[3e-2, 1e-3]);
     assert_eq!((settled[4], settled[5]), (1e6 + 1.0, 1.0));
     let hot = state(1.0, 4.0);
-    assert_eq!(dual::reconciled(&hot, 3e-2), hot);
+    assert_eq!(dual::reconciled(&hot, &[3e-2, 1e-3]), hot);
     let w = dual::interpolated(&cold);
     assert_eq!(dual::from_interpolated(&w)[5], 1.0);
+}
+
+/// Gas at rest `[density, momentum, energy, field, internal energy]` of constrained transport, with a magnetic energy of 5000.
+fn magnetised(thermal: f64, internal: f64) -> [f64; 9] {
+    [2.0, 0.0, 0.0, 0.0, thermal, 60.0, 80.0, 0.0, internal]
+}
+
+/// Inserts the cleaning variable.
+fn with_cleaning(u: &[f64; 9]) -> [f64; 10] {
+    let [a, b, c, d, e, x, y, z, internal] = *u;
+    [a, b, c, d, e, x, y, z, 0.25, internal]
+}
+
+/// An average that leaves less than a thousandth of the magnetic energy takes the internal energy; where more is left both remain. The field
+/// never changes.
+#[test]
+fn averages_of_strongly_magnetised_gas_keep_their_pressure() {
+    let thresholds = [3e-2, 1e-3];
+    for (thermal, expected) in [(-7.0, 1.0), (4.9, 1.0), (5.1, 5.1)] {
+        let u = magnetised(thermal, 1.0);
+        let settled = dual::reconciled(&u, &thresholds);
+        assert_eq!(settled, magnetised(expected, 1.0));
+        let settled = dual::reconciled(&with_cleaning(&u), &thresholds);
+        assert_eq!(settled, with_cleaning(&magnetised(expected, 1.0)));
+    }
+    let u = magnetised(-7.0, 1.0);
+    assert!(dual::is_physical(&u) && !dual::is_physical(&magnetised(7.0, -1.0)));
+    assert_eq!(dual::remainder(&u)[4], 5000.0);
+    assert_eq!(dual::remainder(&with_cleaning(&u))[4], 5000.0);
+    let w = dual::interpolated(&with_cleaning(&u));
+    let settled = with_cleaning(&magnetised(1.0, 1.0));
+    assert_eq!(dual::from_interpolated(&w), settled);
+    let spoilt = with_cleaning(&magnetised(4.0, -1.0));
+    assert_eq!(dual::repaired(&spoilt, &w), settled);
+    let mut heated = u;
+    heated[4] += 0.25;
+    assert_eq!(dual::with_dependents(&u, &heated)[8], 1.25);
+}
+
+/// Without kinetic energy the threshold of the magnetic energy decides, except in velocity jumps, where more heat wins.
+#[test]
+fn the_internal_energy_is_taken_where_the_magnetic_energy_dominates() {
+    let thresholds = DualEnergy::default().thresholds::<f64>();
+    let chosen = |thermal: f64, magnetic: f64, meeting: f64| {
+        let u = [2.0, 0.0, 0.0, 0.0, thermal];
+        dual::reconcile_energies(&u, 1.0, magnetic, 0.0, meeting, &thresholds)
+    };
+    assert_eq!(chosen(4.9, 5000.0, 0.0), [1.0, 1.0]);
+    assert_eq!(chosen(-3.0, 5000.0, 0.0), [1.0, 1.0]);
+    assert_eq!(chosen(5.1, 5000.0, 0.0), [5.1, 5.1]);
+    assert_eq!(chosen(4.9, 5000.0, 1.0), [4.9, 4.9]);
+    assert_eq!(chosen(4.9, 0.0, 0.0), [4.9, 4.9]);
+}
+
+/// The signal rate with both energies is that of the same gas with one, and knows the field.
+#[test]
+fn the_signal_rate_takes_the_pressure_from_the_internal_energy() {
+    let u = magnetised(7.0, 7.0);
+    let [a, b, c, d, e, x, y, z, _] = u;
+    let own = [a, b, c, d, e, x, y, z, 0.25];
+    let inverse = [3.0, 4.0, 5.0];
+    let rate = |u: &[f64; 9], internal| {
+        magnetic::checked_signal_rate_of_both(u, internal, &inverse, GAMMA)
+    };
+    assert_eq!(
+        rate(&own, 7.0),
+        magnetic::checked_signal_rate(&own, &inverse, GAMMA)
+    );
+    let mut lost = own;
+    lost[4] = -3.0;
+    assert_eq!(rate(&lost, 7.0), rate(&own, 7.0));
+    assert_eq!(rate(&own, -1.0), -1.0);
+    lost[4] = f64::NAN;
+    assert_eq!(rate(&lost, 7.0), -1.0);
 }
 
 #[test]
@@ -272,6 +346,7 @@ fn either_energy_is_chosen_where_it_is_right() {
         dual::reconcile_energies(
             &[u[0], u[1], u[2], u[3], u[4]],
             1.0,
+            0.0,
             step,
             meeting,
             &thresholds,

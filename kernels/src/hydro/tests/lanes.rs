@@ -1,7 +1,7 @@
 //! Checks that all instruction sets give the same bits.
 use super::sample::{
-    Block, Random, Updated, all_methods, barotropic_methods, dual_methods, law_of,
-    magnetic_methods, update,
+    Block, Random, Updated, all_methods, barotropic_methods, dual_magnetic_methods, dual_methods,
+    law_of, magnetic_methods, update,
 };
 use crate::hydro::{CellMask10, HydroReal, LaneChoice, PatchSolver, RiemannSolver};
 use nestar_device::Real;
@@ -48,6 +48,7 @@ fn all_lanes_agree<R: HydroReal>() {
     mask.set(5, 5, 7);
     let methods = all_methods().into_iter().chain(dual_methods());
     let methods = methods.chain(magnetic_methods());
+    let methods = methods.chain(dual_magnetic_methods());
     for method in methods.chain(barotropic_methods()) {
         let law = law_of(&method);
         for (scalars, roughness) in [(0, 0.1), (2, 1.0), (1, 5.0)] {

@@ -59,6 +59,16 @@ pub fn dual_methods() -> Vec<FluidMethod> {
         .collect()
 }
 
+/// Methods with dual energy and a magnetic field, for one Riemann solver.
+pub fn dual_magnetic_methods() -> Vec<FluidMethod> {
+    let dual = Some(DualEnergy::default());
+    let methods = magnetic_methods().into_iter();
+    let methods = methods.filter(|method| method.riemann == RiemannSolver::Hlld);
+    methods
+        .map(|method| FluidMethod { dual, ..method })
+        .collect()
+}
+
 /// Methods for gas without energy.
 pub fn barotropic_methods() -> Vec<FluidMethod> {
     let equations = [EquationOfState::Isothermal, EquationOfState::Polytropic];

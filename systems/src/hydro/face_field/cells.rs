@@ -1,6 +1,6 @@
 //! Means of the field over the faces of cells, which are components of the gas.
 
-use crate::fields::{Gas, MagneticFaces};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MagneticFaces};
 use crate::hydro::solver::HydroSolver;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -9,12 +9,18 @@ use nestar_engine::data::Element;
 use nestar_engine::mesh::{LevelClock, NewRows, Topology, parallel};
 use nestar_engine::step::{BudgetId, Budgets, FieldView, Read, Write};
 use nestar_engine::{Error, in_precision};
+use nestar_kernels::hydro::MagneticMethod;
+use nestar_kernels::hydro::dual::reconciled_energy;
 use nestar_kernels::hydro::eos::is_physical;
+use nestar_kernels::hydro::magnetic::magnetic_energy;
 use nestar_kernels::hydro::transport::with_field;
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::exact_sum::ExactSum;
 use nestar_kernels::mesh::means::mean2;
 use nestar_kernels::{CELLS, PATCH};
+
+/// Component of the internal energy of gas with a field on faces, if there is that energy.
+const INTERNAL: usize = GAS_COMPONENTS + MagneticMethod::ConstrainedTransport.components();
 
 /// Values of a row of the field: three components.
 pub(super) const ROW: usize = 3 * Centring::Face.values();
@@ -37,17 +43,26 @@ pub(super) fn faces_of(c: usize, cell: usize) -> [usize; 2] {
 }
 
 /// Sets the field in the cells of a row of the gas to the means over the faces. The total energy stays, unless no pressure would be left: then
-/// the energy of the gas does. Returns the energy density that is gained.
-fn update_row<R: Real>(gas: &mut [R], faces: &[R]) -> ExactSum {
+/// the energy of the gas does, or with the dual-energy formalism the internal energy. `magnetic` is its threshold, if there is that energy:
+/// the pressure is lost below this fraction of the magnetic energy. Returns the energy density that is gained.
+fn update_row<R: Real>(gas: &mut [R], faces: &[R], magnetic: Option<f64>) -> ExactSum {
     let mut gained = ExactSum::default();
     for cell in 0..CELLS {
         let u: [R; 8] = std::array::from_fn(|c| gas[c * CELLS + cell]);
         let field = [0, 1, 2].map(|c| mean(faces, c, cell));
         let mut new = with_field(&u, &field);
-        if !is_physical(&[new[0], new[1], new[2], new[3], new[4]]) {
-            gained.add(u[4].to_f64() - new[4].to_f64());
-            new[4] = u[4];
-        }
+        let five = [new[0], new[1], new[2], new[3], new[4]];
+        let energy = match magnetic {
+            Some(magnetic) => {
+                let thresholds = [R::lit(0.0), R::lit(magnetic)];
+                let internal = gas[INTERNAL * CELLS + cell];
+                reconciled_energy(&five, internal, magnetic_energy(&field), &thresholds)
+            }
+            None if is_physical(&five) => new[4],
+            None => u[4],
+        };
+        gained.add(energy.to_f64() - new[4].to_f64());
+        new[4] = energy;
         for c in 4..8 {
             gas[c * CELLS + cell] = new[c];
         }
@@ -81,10 +96,11 @@ pub(super) fn change_rows<R: Element, T: Send>(
 #[derive(Resource)]
 pub(super) struct Heat(pub BudgetId);
 
-/// The account, and the solver on a device, if there is one.
+/// The account, the gas, and its solver on a device, if there is one.
 #[derive(SystemParam)]
 pub(super) struct CellFieldUpdate<'w> {
     account: Res<'w, Heat>,
+    model: Res<'w, GasModel>,
     budgets: ResMut<'w, Budgets>,
     solver: ResMut<'w, HydroSolver>,
 }
@@ -104,7 +120,9 @@ fn update_cell_fields<R: Element>(
         left = solver.update_cell_fields(rows, &gas.change_rows_on(level, rows), field)?;
         rows = &left;
     }
-    let gained = change_rows::<R, _>((level, rows), gas, field, update_row)?;
+    let magnetic = update.model.dual.map(|dual| dual.magnetic);
+    let row = |gas: &mut [R], faces: &[R]| update_row(gas, faces, magnetic);
+    let gained = change_rows::<R, _>((level, rows), gas, field, row)?;
     let volume = topology.domain.cell_volume(level);
     let mut sum = ExactSum::default();
     for (_, gained) in (rows.iter().zip(&gained)).filter(|(row, _)| topology.is_leaf(**row)) {

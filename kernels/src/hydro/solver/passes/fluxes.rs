@@ -165,7 +165,7 @@ pub unsafe fn internal_fluxes<V: Simd>(a: &FluxPass<V::E>) {
                 let (left, right) = ([density.0, pressure.0], [density.1, pressure.1]);
                 let [velocity, internal] = dual::upwind_state(mass, &left, &right, gamma);
                 let stores = [
-                    (5, velocity * internal),
+                    (a.gas - 1, velocity * internal),
                     (a.components, velocity),
                     (a.components + 1, internal),
                 ];

@@ -75,7 +75,7 @@ pub(super) const fn component(axis: usize, v: usize) -> usize {
     }
 }
 
-/// Returns the five variables of a gas with an energy, the only law with dual energy.
+/// Returns the first five variables of a gas with an energy, as all laws with dual energy have one.
 #[inline(always)]
 pub(super) fn with_energy<V: Simd, const N: usize>(w: &[V; N]) -> [V; 5] {
     let mut five = [w[0]; 5];
@@ -85,12 +85,12 @@ pub(super) fn with_energy<V: Simd, const N: usize>(w: &[V; N]) -> [V; 5] {
     five
 }
 
-/// Returns the `N` variables of such a gas, the inverse of [`with_energy`].
+/// Returns the `N` variables of such a gas: `five`, then those of `w`.
 #[inline(always)]
-pub(super) fn of_law<V: Simd, const N: usize>(five: &[V; 5]) -> [V; N] {
-    let mut w = [five[0]; N];
-    for v in 1..N {
-        w[v] = five[if v < 5 { v } else { 0 }];
+pub(super) fn of_law<V: Simd, const N: usize>(five: &[V; 5], w: &[V; N]) -> [V; N] {
+    let mut w = *w;
+    for v in 0..N {
+        w[v] = if v < 5 { five[v] } else { w[v] };
     }
     w
 }
@@ -106,6 +106,12 @@ pub(super) fn splat<V: Simd>(x: V::E) -> V {
 /// Applies [`splat`] to the numbers of a law.
 #[inline(always)]
 pub(super) fn splat_law<V: Simd>(x: LawNumbers<V::E>) -> LawNumbers<V> {
+    [splat(x[0]), splat(x[1]), splat(x[2]), splat(x[3])]
+}
+
+/// Applies [`splat`] to the thresholds of dual energy.
+#[inline(always)]
+pub(super) fn splat4<V: Simd>(x: [V::E; 4]) -> [V; 4] {
     [splat(x[0]), splat(x[1]), splat(x[2]), splat(x[3])]
 }
 

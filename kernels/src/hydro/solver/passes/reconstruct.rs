@@ -37,7 +37,7 @@ pub unsafe fn primitives<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
             let u = load_state::<V, N>(a.conserved.add(o), a.stride);
             let w = if DUAL {
                 let internal = V::load(a.conserved.add(o + N * a.stride));
-                of_law(&dual::primitive(&with_energy(&u), internal, law[0]))
+                of_law(&dual::primitive(&with_energy(&u), internal, law[0]), &u)
             } else {
                 L::primitive(&u, &law)
             };

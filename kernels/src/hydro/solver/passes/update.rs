@@ -1,6 +1,6 @@
 //! Update: from fluxes to new states, and their check.
 use super::{
-    bits, largest, load_state, load3, of_law, rows_at_once, splat, splat_law, splat3, store_state,
+    bits, largest, load_state, load3, rows_at_once, splat, splat_law, splat3, splat4, store_state,
     with_energy,
 };
 use crate::hydro::dual;
@@ -110,7 +110,7 @@ pub struct UpdatePass<E> {
     /// Constants of the law.
     pub law: LawNumbers<E>,
     /// Thresholds of dual energy.
-    pub thresholds: [E; 3],
+    pub thresholds: [E; 4],
     /// The new field on the lower faces of the same cell, by axis, in arrays of the layout of a block; null without a field on faces.
     pub field: [*const E; 3],
     /// First cell of the plane in the state before the step, `[component][512]`, and the weight of the new state; null in the first stage of a
@@ -256,30 +256,36 @@ unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     if !DUAL {
         return L::checked_signal_rate(u, inverse_dx, &law);
     }
-    let mut gas = with_energy(u);
     // SAFETY: as in `update`
     unsafe {
-        let [energy, internal] = energies::<V>(a, &gas, [o, to]);
-        gas[4] = energy;
-        *u = of_law(&gas);
-        internal.store(a.out.add(to + 5 * CELLS));
-        dual::checked_signal_rate(&gas, internal, inverse_dx, law[0])
+        let [energy, internal] = energies::<V, L, N>(a, u, [o, to]);
+        u[L::PRESSURE] = energy;
+        internal.store(a.out.add(to + N * CELLS));
+        L::checked_signal_rate_of_both(u, internal, inverse_dx, &law)
     }
 }
 
 /// Returns total and internal energy of the cells at `o` of the plane, `to` of the output, after the step; `u` is the result of the fluxes.
 #[inline(always)]
-unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], [o, to]: [usize; 2]) -> [V; 2] {
+unsafe fn energies<V: Simd, L: Law<N>, const N: usize>(
+    a: &UpdatePass<V::E>,
+    u: &[V; N],
+    [o, to]: [usize; 2],
+) -> [V; 2] {
     let ([gamma, ..], rates) = (splat_law::<V>(a.law), splat3::<V>(a.rates));
+    let mut magnetic = V::lit(0.0);
+    if L::HAS_REMAINDER {
+        magnetic = L::remainder(u)[L::PRESSURE];
+    }
     // SAFETY: rows of eight cells inside the block and the planes, two cells from the block's surface
     unsafe {
-        let old = V::load2(a.conserved.add(o + 5 * a.block_stride), a.pitch);
+        let old = V::load2(a.conserved.add(o + N * a.block_stride), a.pitch);
         let [below, above] = a.faces.internal(a.components, o, a.pitch);
-        let internal = a.staged(dual::advanced(old, &below, &above, &rates, gamma), 5, to);
+        let internal = a.staged(dual::advanced(old, &below, &above, &rates, gamma), N, to);
         let cell = a.primitive.add(o);
         let load = |p: *const V::E, c: usize| V::load2(p.add(c * a.block_stride), a.pitch);
         let velocity = |p: *const V::E| [load(p, 1), load(p, 2), load(p, 3)];
-        let (density, pressure) = (load(cell, 0), load(cell, 4));
+        let (density, pressure) = (load(cell, 0), load(cell, L::PRESSURE));
         let (jump, mut meeting) = (splat::<V>(a.thresholds[2]), V::lit(0.0));
         let mut near = [[meeting; 3]; 6];
         for d in 0..3 {
@@ -295,7 +301,9 @@ unsafe fn energies<V: Simd>(a: &UpdatePass<V::E>, u: &[V; 5], [o, to]: [usize; 2
             );
         }
         let step = dual::max_velocity_change_squared(&velocity(cell), &near);
-        dual::reconcile_energies(u, internal, step, meeting, &splat3::<V>(a.thresholds))
+        let thresholds = splat4::<V>(a.thresholds);
+        let gas = with_energy(u);
+        dual::reconcile_energies(&gas, internal, magnetic, step, meeting, &thresholds)
     }
 }
 
@@ -321,7 +329,7 @@ pub unsafe fn signal_rate<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
         let rate = if DUAL {
             // SAFETY: the internal energy is one more
             let internal = unsafe { V::load(a.row.add(o + N * CELLS)) };
-            dual::checked_signal_rate(&with_energy(&u), internal, &inverse_dx, law[0])
+            L::checked_signal_rate_of_both(&u, internal, &inverse_dx, &law)
         } else {
             L::checked_signal_rate(&u, &inverse_dx, &law)
         };
