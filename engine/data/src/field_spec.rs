@@ -88,7 +88,7 @@ pub enum Correct {
     /// Replaces coarse fluxes by fine fluxes (refluxing). The field gets flux registers, which its step must fill.
     Fluxes,
     /// Replaces coarse circulations along edges by fine ones, for fields on faces whose steps subtract a curl. The field
-    /// gets circulation registers, which its step must fill. Devices support one rank only.
+    /// gets circulation registers, which its step must fill.
     Circulations,
     /// No correction.
     None,

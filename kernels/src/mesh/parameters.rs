@@ -210,19 +210,25 @@ pub struct AssignParameters {
 #[device]
 #[derive(Clone, Copy)]
 pub struct RegisterTransferParameters<R> {
-    /// The faces, one per block.
+    /// The registers, one per block.
     pub pieces: Address<Piece>,
-    /// `[row][6]`, as in [`FluxRegisterView`].
+    /// `[row][slots]`, as in [`FluxRegisterView`] or [`CirculationRegisterView`].
     pub fine_slot: Address<i32>,
-    /// `[slot][component][4][4]`: fluxes of the first fine step.
+    /// `[slot][values]`: fluxes or circulations of the first fine step.
     pub reference: Address<R>,
-    /// `[slot][component][4][4]`: sum over later steps of step length times (flux - reference).
+    /// `[slot][values]`: sum over later steps of step length times (attempt - reference).
     pub change: Address<R>,
-    /// `[piece][2][component][4][4]`.
+    /// `[piece][2][values]`.
     pub packed: Address<R>,
-    /// Slot of the first face, for `mesh_assign_slots`.
+    /// Largest number of registers of a row.
+    pub slots: i32,
+    /// Values of a register, of all components.
+    pub values: i32,
+    /// Components or vectors: values of the packed buffer for each that pieces count.
+    pub groups: i32,
+    /// Slot of the first register, for `mesh_assign_slots`.
     pub first: i32,
-    /// Number of faces, for `mesh_assign_slots`.
+    /// Number of registers, for `mesh_assign_slots`.
     pub count: i32,
 }
 

@@ -15,14 +15,11 @@ use nestar_device::{Address, Number, device};
 use nestar_engine_data::device::DeviceTopology;
 use nestar_engine_data::operators::{correct, restrict, unify_shared_values};
 use nestar_engine_data::{
-    Correct, Element, FaultBox, LevelView, MeshContext, ParticleKinds, Pool, PoolResource, Store,
-    Stores,
+    Correct, Element, FaultBox, LevelView, MeshContext, ParticleKinds, Pool, PoolResource, Stores,
 };
-use nestar_engine_device::{Device, DeviceKind, Kernel, LaunchShape};
+use nestar_engine_device::{ComputeDevice, Device, DeviceKind, Kernel, LaunchShape};
 use nestar_engine_mesh::patch::PatchComponents;
-use nestar_engine_mesh::{
-    Clock, Domain, HilbertPartition, LevelClock, Levels, NewRows, RefineRequests, Topology,
-};
+use nestar_engine_mesh::{Clock, Domain, LevelClock, Levels, NewRows, RefineRequests, Topology};
 use nestar_kernels::mesh::Centring;
 use nestar_kernels::mesh::circulations::circulated;
 use nestar_kernels::mesh::device::CIRCULATIONS;
@@ -361,6 +358,8 @@ fn fine_circulations_that_agree_with_the_coarse_ones_change_nothing() {
 /// One rank's part of such a mesh.
 struct FlowingPart {
     world: World,
+    /// Records circulations on the device, if the values are there.
+    recorder: Option<Recorder>,
     /// Number of registers received, and of those from patches that touch leaves of this rank along edges only.
     received: [usize; 2],
 }
@@ -377,16 +376,22 @@ impl Drop for FlowingPart {
 
 impl FlowingPart {
     /// Creates a root grid with zeros.
-    fn new(domain: Domain, ranks: ThreadRank) -> Self {
+    fn new(domain: Domain, ranks: ThreadRank, device: Option<&Device>) -> Self {
         let mut world = World::new();
+        if let Some(device) = device {
+            let tables = DeviceTopology::new(device, domain, LEVELS).unwrap();
+            world.insert_resource(tables);
+            world.insert_resource(ComputeDevice {
+                device: Some(device.clone()),
+                note: None,
+            });
+        }
         world.insert_resource(Ranks::new(ranks));
         world.insert_resource(Topology::new(domain, MAX_LEVEL));
         world.insert_resource(Levels::new(LEVELS, 0.0));
-        world.insert_resource(PoolResource(pool::<f64>(
-            domain,
-            Correct::Circulations,
-            None,
-        )));
+        let fields = pool::<f64>(domain, Correct::Circulations, device);
+        let recorder = device.map(|device| Recorder::new(&fields, device));
+        world.insert_resource(PoolResource(fields));
         world.init_resource::<ExchangePlans>();
         world.init_resource::<LevelClock>();
         world.init_resource::<RefineRequests>();
@@ -403,6 +408,7 @@ impl FlowingPart {
         pool.store(0, &rows, &zeros).unwrap();
         Self {
             world,
+            recorder,
             received: [0; 2],
         }
     }
@@ -486,8 +492,12 @@ impl Levelled<f64> for FlowingPart {
             .resource_scope(|world, mut held: Mut<PoolResource<Flow>>| {
                 world.resource_scope(|world, mut levels: Mut<Levels>| {
                     let topology = world.resource::<Topology>();
-                    let record = |pool: &Pool<Flow>, edges: &[f64]| {
-                        record_on_host(pool, topology.rows(level), level, edges);
+                    let tables = world.get_resource::<DeviceTopology>();
+                    let record = |pool: &Pool<Flow>, edges: &[f64]| match (&self.recorder, tables) {
+                        (Some(recorder), Some(tables)) => {
+                            recorder.record(pool, tables, level, edges);
+                        }
+                        _ => record_on_host(pool, topology.rows(level), level, edges),
                     };
                     step(&mut held.0, topology, &mut levels, (level, time), record);
                 });
@@ -526,10 +536,11 @@ impl Outcome {
     }
 }
 
-/// Makes a root step after each round of changes, on `size` ranks; returns the outcome of all.
-fn run_on(size: usize, domain: Domain, rounds: &[Vec<Step>]) -> Outcome {
+/// Makes a root step after each round of changes, on `size` ranks, each with a device of `kind` if there is one; returns the outcome of all.
+fn run_on(size: usize, domain: Domain, rounds: &[Vec<Step>], kind: Option<DeviceKind>) -> Outcome {
     let run = |ranks: ThreadRank| {
-        let mut part = FlowingPart::new(domain, ranks);
+        let device = kind.map(|kind| Device::open(kind).unwrap());
+        let mut part = FlowingPart::new(domain, ranks, device.as_ref());
         for (n, steps) in rounds.iter().enumerate() {
             steps.iter().for_each(|step| part.regrid(step));
             advance(&mut part, 0, 0.04 * (n + 1) as f64, &[1.0]);
@@ -565,12 +576,12 @@ fn small() -> Domain {
 fn circulations_are_corrected_alike_on_one_and_several_ranks() {
     let domain = small();
     let rounds = rounds(domain, 2, [2, MAX_LEVEL]);
-    let alone = run_on(1, domain, &rounds);
+    let alone = run_on(1, domain, &rounds, None);
     assert!(alone.values.keys().any(|(level, _)| *level == MAX_LEVEL));
     assert_eq!(alone.received, [0, 0]);
     let mut along_edges_only = 0;
     for size in [2, 3] {
-        let together = run_on(size, domain, &rounds);
+        let together = run_on(size, domain, &rounds, None);
         assert!(together.received[0] > 0, "{size} ranks");
         along_edges_only += together.received[1];
         let [divergence, value] = together.largest;
@@ -614,16 +625,16 @@ fn host_and_device_correct_circulations_to_the_same_bits() {
 }
 
 #[test]
-fn a_device_refuses_circulations_on_several_ranks() {
-    match Device::open(DeviceKind::Emulated) {
-        Err(why) => println!("skipped: {why}"),
-        Ok(device) => {
-            let mut mesh = Mesh::of::<f64>(small(), Correct::Circulations, Some(&device));
-            let cuts = HilbertPartition::new(mesh.topology.domain.root, 2, LEVELS);
-            mesh.topology.share_among_ranks(0, cuts.into());
-            let refused = mesh.with_pool(|pool, around| pool.on_regrid(around, 0, &[]));
-            let why = refused.unwrap_err().to_string();
-            assert!(why.contains("by one rank only; start one process"), "{why}");
-        }
+fn circulations_are_corrected_alike_on_the_devices_of_several_ranks() {
+    if let Err(why) = Device::open(DeviceKind::Emulated) {
+        return println!("skipped: {why}");
+    }
+    let domain = small();
+    let rounds = rounds(domain, 2, [2, MAX_LEVEL]);
+    let alone = run_on(1, domain, &rounds, None);
+    for size in [1, 3] {
+        let together = run_on(size, domain, &rounds, Some(DeviceKind::Emulated));
+        assert_eq!(together.received[1] > 0, size > 1, "{size} ranks");
+        assert!(together.values == alone.values, "{size} ranks");
     }
 }

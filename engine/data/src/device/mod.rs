@@ -44,8 +44,8 @@ struct FieldKernels {
     sum_parts: Kernel,
     pack: Kernel,
     unpack: Kernel,
-    pack_faces: Kernel,
-    unpack_faces: Kernel,
+    pack_registers: Kernel,
+    unpack_registers: Kernel,
 }
 
 impl FieldKernels {
@@ -58,8 +58,8 @@ impl FieldKernels {
             sum_parts: module.kernel("mesh_sum_parts")?,
             pack: module.kernel("mesh_pack")?,
             unpack: module.kernel("mesh_unpack")?,
-            pack_faces: module.kernel("mesh_pack_faces")?,
-            unpack_faces: module.kernel("mesh_unpack_faces")?,
+            pack_registers: module.kernel("mesh_pack_registers")?,
+            unpack_registers: module.kernel("mesh_unpack_registers")?,
         })
     }
 }

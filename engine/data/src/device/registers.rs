@@ -9,7 +9,7 @@ use nestar_device::{Address, Number};
 use nestar_engine_device::{
     Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, Module, ReusableBuffer,
 };
-use nestar_engine_mesh::topology::links::remote_faces;
+use nestar_engine_mesh::topology::links::{remote_at_edges, remote_faces};
 use nestar_engine_mesh::{LevelClock, Topology};
 use nestar_kernels::mesh::circulations::{FINE_SURFACE, SURFACE};
 use nestar_kernels::mesh::device::{COMMIT_PER_BLOCK, PATCHES_PER_BLOCK};
@@ -91,7 +91,7 @@ pub(super) struct DeviceRegisters {
     pairs: Vec<DeviceLevelPair>,
     /// Counts of the registers, `[pair]`.
     counts: Buffer<RegisterCounts>,
-    /// Scratch memory: faces of fine patches of other ranks during slot assignment.
+    /// Scratch memory: registers of fine patches of other ranks during slot assignment.
     remote: ReusableBuffer<Piece>,
     /// Slots, `[row][slots of a patch]`.
     coarse_slot: Growable<i32>,
@@ -164,12 +164,6 @@ impl DeviceRegisters {
         topology: &Topology,
         level: usize,
     ) -> Result<(), DeviceError> {
-        if self.hold_circulations() && topology.is_shared() {
-            return Err(DeviceError::Setup(
-                "circulations along edges are corrected on a device by one rank only; start one process or set run.device = \"cpu\""
-                    .into(),
-            ));
-        }
         let pairs = level.saturating_sub(1)..level + 1;
         self.device.fill_zero(&self.counts, pairs.clone())?;
         for pair in pairs.clone() {
@@ -185,24 +179,29 @@ impl DeviceRegisters {
         Ok(())
     }
 
-    /// Assigns slots from `first` on to faces of other ranks' fine patches that touch patches of `pair` here. Returns
-    /// their number.
+    /// Assigns slots from `first` on to registers of other ranks' fine patches that touch patches of `pair` here.
+    /// Returns their number.
     fn add_remote(
         &mut self,
         topology: &Topology,
         pair: usize,
         first: u32,
     ) -> Result<u32, DeviceError> {
-        let faces = remote_faces(topology, pair);
-        let faces: Vec<Piece> = faces
-            .map(|(row, face)| Piece::register(row, face, 0))
-            .collect();
-        if faces.is_empty() {
+        let registers: Vec<Piece> = match self.hold_circulations() {
+            true => {
+                let rows = remote_at_edges(topology, pair).into_iter();
+                rows.map(|row| Piece::circulations(row, 0)).collect()
+            }
+            false => remote_faces(topology, pair)
+                .map(|(row, face)| Piece::register(row, face, 0))
+                .collect(),
+        };
+        if registers.is_empty() {
             return Ok(0);
         }
-        self.remote.set(&self.device, &faces)?;
+        self.remote.set(&self.device, &registers)?;
         let list = DevicePieces {
-            entries: &faces,
+            entries: &registers,
             device: &self.device,
             list: self.remote.address(),
             memory: 0,
@@ -210,15 +209,15 @@ impl DeviceRegisters {
         };
         let parameters = RegisterTransferParameters {
             first: first as i32,
-            ..self.faces(pair, &list)
+            ..self.transfer(pair, &list)
         };
         self.device
             .launch(&self.give_slots, LaunchShape::of(1, 256), &parameters)?;
-        Ok(faces.len() as u32)
+        Ok(registers.len() as u32)
     }
 
     /// Returns the kernel parameters for the fine-side registers between `level` and the next finer one.
-    pub(super) fn faces(
+    pub(super) fn transfer(
         &self,
         level: usize,
         list: &DevicePieces,
@@ -230,6 +229,12 @@ impl DeviceRegisters {
             reference: pair.reference.address().into(),
             change: pair.change.address().into(),
             packed: list.memory.into(),
+            slots: self.layout.slots as i32,
+            values: (self.layout.fine * self.components) as i32,
+            groups: match self.hold_circulations() {
+                true => self.components as i32 / 3,
+                false => self.components as i32,
+            },
             first: 0,
             count: list.entries.len() as i32,
         }

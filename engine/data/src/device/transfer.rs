@@ -19,7 +19,12 @@ impl DevicePool {
         list: &DevicePieces,
     ) -> Result<(), DeviceError> {
         let kernels = &self.kernels;
-        self.move_pieces([&kernels.pack, &kernels.pack_faces], at, components, list)
+        self.move_pieces(
+            [&kernels.pack, &kernels.pack_registers],
+            at,
+            components,
+            list,
+        )
     }
 
     /// Starts unpacking components of pieces.
@@ -31,7 +36,7 @@ impl DevicePool {
     ) -> Result<(), DeviceError> {
         let kernels = &self.kernels;
         self.move_pieces(
-            [&kernels.unpack, &kernels.unpack_faces],
+            [&kernels.unpack, &kernels.unpack_registers],
             at,
             components,
             list,
@@ -47,11 +52,11 @@ impl DevicePool {
         list: &DevicePieces,
     ) -> Result<(), DeviceError> {
         let count = list.entries.len();
-        if at.bank == LevelBank::REGISTERS {
+        if at.bank == LevelBank::REGISTERS || at.bank == LevelBank::CIRCULATIONS {
             let Some(registers) = &self.registers else {
                 return Ok(());
             };
-            let parameters = registers.faces(at.level, list);
+            let parameters = registers.transfer(at.level, list);
             return self
                 .device
                 .launch(of_registers, LaunchShape::of(count, 64), &parameters);
