@@ -89,7 +89,8 @@ fn of_all_ranks(ranks: &Ranks, own: &[Magnitude]) -> Result<Vec<Magnitude>, Rank
 /// Suggests units in which the quantities, the domain and the time are near 1.
 fn advice(settings: &Settings, magnitudes: &[Magnitude]) -> String {
     let width = settings.domain.right_edge[0] - settings.domain.left_edge[0];
-    let middle = |m: &Magnitude| 0.5 * (ln(m.range[0].max(f64::MIN_POSITIVE)) + ln(m.range[1]));
+    let known = |value: f64| ln(value.clamp(f64::MIN_POSITIVE, f64::MAX));
+    let middle = |m: &Magnitude| 0.5 * (known(m.range[0]) + known(m.range[1]));
     let known = magnitudes.iter().filter(|m| m.range[1] > 0.0);
     let known = known.map(|m| (m.dimension.map(f64::from), middle(m)));
     let powers = units(known.chain([([1.0, 0.0, 0.0], ln(width))]));

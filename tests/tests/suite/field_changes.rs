@@ -134,6 +134,49 @@ fn a_scalar_added_by_formula_is_identical_on_all_ranks() {
     assert!(pairs.all(|(rho, smoke)| (smoke / rho - 1.0).abs() < 1e-13));
 }
 
+/// A magnetic field is added to gas by numbers, the same in cells and on faces. A formula could have a divergence.
+#[test]
+fn a_uniform_magnetic_field_is_added_to_gas() {
+    let scratch = Scratch::new();
+    let with_field = |faces_x: &'static str| {
+        [
+            "mhd.method=ct",
+            "run.reset_states=[\"account_mhd\"]",
+            "run.added.magnetic_x=0.1",
+            "run.added.magnetic_y=0",
+            "run.added.magnetic_z=0",
+            faces_x,
+            "run.added.magnetic_y_face=0",
+            "run.added.magnetic_z_face=0",
+        ]
+    };
+    let directory = begun(&scratch, "field", &[]);
+    refusal(
+        &directory,
+        &with_field("run.added.magnetic_x_face=0.1*x"),
+        &["run.added.magnetic_x_face", "give a number"],
+    );
+    refusal(
+        &directory,
+        &with_field("run.added.magnetic_x_face=0.2"),
+        &["differ by up to 1.0e-1 from the field in cells"],
+    );
+    resumed(&directory, 2, &with_field("run.added.magnetic_x_face=0.1"))
+        .unwrap_or_else(|e| panic!("{e}"));
+    let divergence = column(&directory, "divergence_error");
+    assert!(
+        divergence.iter().all(|divergence| *divergence < 1e-13),
+        "{divergence:?}"
+    );
+    let energies = column(&directory, "energy_magnetic");
+    assert!(
+        energies
+            .iter()
+            .all(|energy| (0.0049..0.01).contains(energy)),
+        "{energies:?}"
+    );
+}
+
 #[test]
 fn scalars_in_another_order_are_restored_and_totalled_by_name() {
     let scratch = Scratch::new();

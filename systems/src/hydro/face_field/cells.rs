@@ -22,6 +22,9 @@ use nestar_kernels::{CELLS, PATCH};
 /// Component of the internal energy of gas with a field on faces, if there is that energy.
 const INTERNAL: usize = GAS_COMPONENTS + MagneticMethod::ConstrainedTransport.components();
 
+/// Names of the components of the field.
+pub(super) const NAMES: [&str; 3] = ["magnetic_x_face", "magnetic_y_face", "magnetic_z_face"];
+
 /// Values of a row of the field: three components.
 pub(super) const ROW: usize = 3 * Centring::Face.values();
 

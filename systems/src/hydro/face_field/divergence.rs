@@ -1,4 +1,4 @@
-//! Divergence of the field: its column, and the check of the initial field.
+//! Divergence of the field: its column.
 
 use super::cells::{ROW, ROWS_AT_A_TIME, faces_of};
 use crate::fields::MagneticFaces;
@@ -7,15 +7,18 @@ use crate::hydro::solver::HydroSolver;
 use bevy_ecs::prelude::*;
 use nestar_device::Real;
 use nestar_engine::comm::{Ranks, RanksError, Reduction};
-use nestar_engine::data::{Element, Pool, Precision};
+use nestar_engine::data::{Element, Pool};
 use nestar_engine::device::DeviceError;
+use nestar_engine::in_precision;
 use nestar_engine::mesh::{Topology, parallel};
-use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
 
 /// Returns the largest divergence times the smallest cell width in leaf cells of this rank, and the largest field on faces; infinity for what is
 /// not a number. `solver` is that of the device with the field, if it is given.
-fn extremes(world: &World, mut solver: Option<&mut GasDevice>) -> Result<[f64; 2], RanksError> {
+pub(super) fn extremes(
+    world: &World,
+    mut solver: Option<&mut GasDevice>,
+) -> Result<[f64; 2], RanksError> {
     let topology = world.resource::<Topology>();
     let field = Pool::<MagneticFaces>::of(world);
     let mut extremes = [0.0f64; 2];
@@ -76,7 +79,7 @@ fn extremes_of<R: Real>(faces: &[R], part: [f64; 3]) -> [f64; 2] {
 }
 
 /// Returns the larger number, or infinity if the second is not a finite number.
-fn larger(a: f64, b: f64) -> f64 {
+pub(super) fn larger(a: f64, b: f64) -> f64 {
     match b {
         _ if b <= a => a,
         _ if b < f64::INFINITY => b,
@@ -86,40 +89,23 @@ fn larger(a: f64, b: f64) -> f64 {
 
 /// Returns the largest divergence times the cell width over the largest field on faces, among all ranks; 0 without a field. Collective.
 fn divergence_error(world: &World, solver: Option<&mut GasDevice>) -> Result<f64, RanksError> {
-    let own = extremes(world, solver)?;
-    // numbers that are not negative are in the order of their bits
-    let mut keys = own.map(f64::to_bits);
-    let ranks = world.resource::<Ranks>().communicator();
-    ranks.reduce(Reduction::Max, &mut keys)?;
-    let [divergence, field] = keys.map(f64::from_bits);
+    let [divergence, field] = of_all_ranks(world, extremes(world, solver)?)?;
     Ok(match field {
         0.0 => 0.0,
         _ => divergence / field,
     })
 }
 
-/// Rejects an initial field with a divergence, except in previews, which do not hold all patches. Collective.
-///
-/// # Errors
-/// The divergence is more than round-off; another rank has failed.
-pub(super) fn require_no_divergence(world: &World) -> Result<(), Error> {
-    let field = Pool::<MagneticFaces>::of(world);
-    if field.is_partial() {
-        return Ok(());
-    }
-    let most = match field.precision() {
-        Precision::Single => 1e-5,
-        Precision::Double => 1e-10,
-    };
-    let divergence = divergence_error(world, None)?;
-    if divergence <= most {
-        return Ok(());
-    }
-    Err(Error::Setup(format!(
-        "the divergence of the initial magnetic field, times the cell width and over the largest field, is up to {divergence:.1e}, but \
-         mhd.method = \"ct\" keeps it as it is: give the part of the field that varies by `initial.vector_potential_x`, `_y` and `_z`, and \
-         only constants, or functions of the other two coordinates, by `initial.magnetic_x`, `_y` and `_z`"
-    )))
+/// Returns the largest of numbers of all ranks, which are not negative. Collective.
+pub(super) fn of_all_ranks<const N: usize>(
+    world: &World,
+    own: [f64; N],
+) -> Result<[f64; N], RanksError> {
+    // such numbers are in the order of their bits
+    let mut keys = own.map(f64::to_bits);
+    let ranks = world.resource::<Ranks>().communicator();
+    ranks.reduce(Reduction::Max, &mut keys)?;
+    Ok(keys.map(f64::from_bits))
 }
 
 /// Returns the column of [`divergence_error`], which a device computes for the field that it holds.

@@ -1,6 +1,7 @@
 //! Magnetic field on cell faces.
 
 mod cells;
+mod checks;
 mod divergence;
 mod initial;
 
@@ -20,7 +21,7 @@ pub(super) fn spec(prolongation: SlopeLimiter) -> FieldSpec {
         prolong: Prolong::Limited(prolongation),
         restrict: Restrict::Mean,
         correct: Correct::Circulations,
-        ..FieldSpec::faces(["magnetic_x_face", "magnetic_y_face", "magnetic_z_face"])
+        ..FieldSpec::faces(cells::NAMES)
     };
     for (component, axis) in spec.components.iter_mut().zip(["x", "y", "z"]) {
         component.units = "(mass/length)**0.5/time".into();
@@ -44,6 +45,7 @@ pub(super) fn register(sim: &mut Engine, prolongation: SlopeLimiter) -> Result<(
     sim.system_in(Initialise::State, initial::fill_faces)
         .after(fill_initial_gas);
     DiagnosticColumns::add_numbers(&mut sim.world, ["divergence_error"], divergence::column);
-    sim.check_initial(divergence::require_no_divergence);
+    sim.check_initial(checks::require_initial_field);
+    sim.check_changed(checks::require_restored_field);
     Ok(())
 }
