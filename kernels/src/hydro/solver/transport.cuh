@@ -6,7 +6,6 @@ namespace fluid {
 
 // Values on the edges of a patch.
 constexpr int ELECTRIC = 3 * mesh::EDGES;
-static_assert(3 * FACES + ELECTRIC + 3 * mesh::FACES <= GAS * FACES, "the work space ends before what dual energy needs of the faces normal to y");
 // Edges at positions -1 to 9 along each axis.
 constexpr int AROUND_EDGES = PATCH + 3;
 constexpr int OLD_EDGES = AROUND_EDGES * AROUND_EDGES * AROUND_EDGES;
