@@ -6,7 +6,6 @@ use super::initial::FaceFill;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MagneticFaces};
 use crate::hydro::initial::InitialGas;
 use bevy_ecs::prelude::*;
-use nestar_device::Real;
 use nestar_engine::data::{Element, Pool, Precision};
 use nestar_engine::mesh::{Topology, parallel};
 use nestar_engine::step::Settings;
