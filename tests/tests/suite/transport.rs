@@ -406,9 +406,18 @@ fn a_ball_leaves_through_an_open_face() {
 fn the_number_of_ranks_does_not_matter() {
     let settings = ["initial.velocity_x=1"];
     let alone = Stepper::new(&BALL, &settings).steps(4).state();
-    for ranks in [2, 3] {
-        let joint = on_ranks(ranks, &BALL, &settings, |stepper| stepper.steps(4).state());
-        assert_eq!(alone.difference(&joined(joint)), None, "{ranks} ranks");
+    let check = |ranks: usize, settings: &[&str]| {
+        let joint = on_ranks(ranks, &BALL, settings, |stepper| stepper.steps(4).state());
+        assert_eq!(
+            alone.difference(&joined(joint)),
+            None,
+            "{ranks} ranks, {settings:?}"
+        );
+    };
+    check(2, &settings);
+    check(3, &settings);
+    if emulation() {
+        check(3, &[&settings[..], &["run.device=emulated"]].concat());
     }
 }
 
