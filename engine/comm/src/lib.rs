@@ -15,6 +15,7 @@ mod migration;
 pub mod particle_entities;
 mod partition;
 pub mod regrid;
+pub mod shared_values;
 pub mod threads;
 mod totals;
 

@@ -181,7 +181,7 @@ pub struct RunConfig {
     /// Threads per rank; 0: the rank's share of the cores, at most 16 when it uses a device.
     #[key(default = 0, min = 0, max = 4096)]
     pub threads: u32,
-    /// Check the whole hierarchy after every regrid.
+    /// Check the whole hierarchy after every regrid, and values on faces that patches share after every step.
     #[key(default = false)]
     pub audit: bool,
     /// Seconds without progress after which the run ends with status 5, naming rank, level and system; 0: no

@@ -12,7 +12,7 @@ use bevy_ecs::prelude::*;
 use nestar_engine_comm::{self as comm, Ranks};
 use nestar_engine_data::ParticleKinds;
 use nestar_engine_data::patches::take_refinement_flags;
-use nestar_engine_mesh::{CELLS, LevelClock, Levels, Topology, audit};
+use nestar_engine_mesh::{AuditError, CELLS, LevelClock, Levels, Topology, audit};
 
 /// Holds whether the tentative step was accepted; identical on all ranks. Systems before the verdict write
 /// only to the next bank, so a rejected step changes nothing.
@@ -237,6 +237,7 @@ impl Driver {
         counters.work.add(work);
         counters.level_steps += 1;
         world.resource_mut::<Levels>().advance(level, taken.dt, end);
+        self.audit_shared_values(world, level)?;
         if world.resource::<Topology>().count(level + 1) > 0 {
             self.advance(world, level + 1, end)?;
             self.run_phase(world, Phase::Synchronise, level, taken.dt)?;
@@ -260,8 +261,21 @@ impl Driver {
         if self.settings.audit {
             audit(world.resource::<Topology>())?;
             world.resource::<ParticleKinds>().audit(world)?;
+            self.audit_shared_values(world, level + 1)?;
         }
         Ok(true)
+    }
+
+    /// Checks that patches of `level` agree on the values on faces and edges that they share, if `run.audit` is
+    /// set.
+    fn audit_shared_values(&self, world: &mut World, level: usize) -> Result<(), Error> {
+        if !self.settings.audit {
+            return Ok(());
+        }
+        match comm::shared_values::unequal_shared_values(world, level)? {
+            Some(why) => Err(AuditError(why).into()),
+            None => Ok(()),
+        }
     }
 
     /// Advances `level`, retrying with smaller steps while the result is unphysical. Returns the accepted

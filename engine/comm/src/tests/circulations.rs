@@ -10,6 +10,7 @@ use crate::Ranks;
 use crate::exchange::{mark_new_patches, refresh_halo, send_averages_and_fluxes};
 use crate::hierarchy::ExchangePlans;
 use crate::regrid::{apply_changes, create_root};
+use crate::shared_values::unequal_shared_values;
 use bevy_ecs::prelude::*;
 use nestar_device::{Address, Number, device};
 use nestar_engine_data::device::DeviceTopology;
@@ -443,6 +444,11 @@ impl FlowingPart {
         self.world.resource_scope(scope)
     }
 
+    /// Returns where copies of shared values of `level` differ.
+    fn unequal_values(&mut self, level: usize) -> Option<String> {
+        unequal_shared_values(&mut self.world, level).unwrap()
+    }
+
     /// Counts the registers that arrive for `level`.
     fn count_received(&mut self, level: usize) {
         let plans = self.world.resource::<ExchangePlans>();
@@ -544,6 +550,7 @@ fn run_on(size: usize, domain: Domain, rounds: &[Vec<Step>], kind: Option<Device
         for (n, steps) in rounds.iter().enumerate() {
             steps.iter().for_each(|step| part.regrid(step));
             advance(&mut part, 0, 0.04 * (n + 1) as f64, &[1.0]);
+            (0..=MAX_LEVEL).for_each(|level| assert_eq!(part.unequal_values(level), None));
         }
         let topology = part.world.resource::<Topology>();
         let pool = &part.world.resource::<PoolResource<Flow>>().0;
@@ -621,6 +628,30 @@ fn host_and_device_correct_circulations_to_the_same_bits() {
             check::<f64>(&device);
             check::<f32>(&device);
         }
+    }
+}
+
+#[test]
+fn the_audit_finds_a_shared_value_with_other_bits() {
+    let ranks = ThreadRank::connect(1).remove(0);
+    let mut part = FlowingPart::new(small(), ranks, None);
+    assert_eq!(part.unequal_values(0), None);
+    let row = part.world.resource::<Topology>().rows(0)[1];
+    let index = part.world.resource::<Topology>().index(row);
+    for (component, at) in [(0, [8, 3, 5]), (1, [2, 0, 7]), (2, [4, 4, 8])] {
+        let pool = &mut part.world.resource_mut::<PoolResource<Flow>>().0;
+        let before = pool.host::<f64>(0, &[row]).unwrap();
+        let mut after = before.clone();
+        // a value that compares equal to zero
+        after[component * VALUES + Centring::Face.index(component, at)] = -0.0;
+        pool.store(0, &[row], &after).unwrap();
+        let why = part.unequal_values(0).unwrap();
+        assert!(why.contains(&format!("{index:?}")), "{why}");
+        let axis = ["x", "y", "z"][component];
+        let wanted = format!("values of {axis} on their common face normal to {axis}");
+        assert!(why.contains(&wanted), "{why}");
+        let pool = &mut part.world.resource_mut::<PoolResource<Flow>>().0;
+        pool.store(0, &[row], &before).unwrap();
     }
 }
 
