@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 58] = shipped![
+pub const DECKS: [ShippedDeck; 61] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -47,8 +47,11 @@ pub const DECKS: [ShippedDeck; 58] = shipped![
     "jeans",
     "kelvin-helmholtz",
     "koyama-inutsuka",
+    "magnetic-cloud",
+    "magnetic-collapse",
     "magnetic-loop",
     "magnetic-rotor",
+    "magnetic-turbulence",
     "mhd-blast",
     "nfw",
     "noh",

@@ -464,6 +464,7 @@ fn what_does_not_fit_is_refused() {
             "initial.vector_potential_x=1e300*sin(2*pi*y)",
             "square of the magnetic field",
         ),
+        ("initial.magnetic_x=1e200", "square of the magnetic field"),
         ("initial.vector_potential_z=x*y", "periodic"),
         ("domain.boundary=reflecting", "normal to reflecting faces"),
         ("mhd.method=glm", "initial.vector_potential_x"),
@@ -475,5 +476,7 @@ fn what_does_not_fit_is_refused() {
             .and_then(Stepper::begin);
         let error = refused.map(|_| ()).expect_err(setting).to_string();
         assert!(error.contains(key), "{setting}: {error}");
+        // units that are advised are numbers
+        assert!(!error.contains("1eNaN"), "{setting}: {error}");
     }
 }
