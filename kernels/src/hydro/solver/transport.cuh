@@ -117,21 +117,24 @@ template<int C> RS_FN REAL electric_in_cell(const Scratch& s, const Place& place
 }
 
 // Returns the electric field on an edge of the patch from the fluxes through the faces and the electric fields in the cells at it.
-template<int C> RS_FN REAL contact_electric(const Scratch& s, const Place& place, const unsigned* flagged) {
+template<int C> RS_FN REAL contact_electric(const Scratch& s, const Place& place, const Three& rate, const unsigned* flagged) {
   constexpr int A = (C + 1) % 3, B = (C + 2) % 3;
   const Place below_a = moved<A>(place, -1), below_b = moved<B>(place, -1), below_both = moved<A>(below_b, -1);
   const REAL *of_a = s.left + A * GAS * FACES, *of_b = s.left + B * GAS * FACES;
   const REAL *b_of_a = of_a + (FIRST_OF_FIELD + B) * FACES, *a_of_b = of_b + (FIRST_OF_FIELD + A) * FACES;
+  const REAL* at = s.block + in_block(place.at);
   const int a0 = face_at<A>(below_b), a1 = face_at<A>(place), b0 = face_at<B>(below_a), b1 = face_at<B>(place);
   typedef rs::arr<REAL, 2> Two;
   return hydro::transport::contact_electric_field<REAL>(
-      Two{{-b_of_a[a0], -b_of_a[a1]}}, Two{{a_of_b[b0], a_of_b[b1]}}, Two{{of_a[a0], of_a[a1]}}, Two{{of_b[b0], of_b[b1]}},
+      Two{{-b_of_a[a0], -b_of_a[a1]}}, Two{{a_of_b[b0], a_of_b[b1]}}, Two{{rate.d[A] * of_a[a0], rate.d[A] * of_a[a1]}},
+      Two{{rate.d[B] * of_b[b0], rate.d[B] * of_b[b1]}},
       rs::arr<REAL, 4>{{electric_in_cell<C>(s, below_both, flagged), electric_in_cell<C>(s, below_b, flagged),
-                        electric_in_cell<C>(s, below_a, flagged), electric_in_cell<C>(s, place, flagged)}});
+                        electric_in_cell<C>(s, below_a, flagged), electric_in_cell<C>(s, place, flagged)}},
+      rs::arr<REAL, 4>{{at[-STEP<A> - STEP<B>], at[-STEP<B>], at[-STEP<A>], at[0]}});
 }
 
-template<int C> RS_FN void new_electric(const Scratch& s, REAL* electric, const unsigned* flagged) {
-  EACH(n, mesh::EDGES) electric[C * mesh::EDGES + n] = contact_electric<C>(s, place(mesh::edge_place<PATCH>(C, n)), flagged);
+template<int C> RS_FN void new_electric(const Scratch& s, REAL* electric, const Three& rate, const unsigned* flagged) {
+  EACH(n, mesh::EDGES) electric[C * mesh::EDGES + n] = contact_electric<C>(s, place(mesh::edge_place<PATCH>(C, n)), rate, flagged);
 }
 
 template<int C> RS_FN void new_field(const REAL* faces, const REAL* electric, REAL* field, REAL* next, const Three& rate) {
@@ -148,9 +151,9 @@ template<int C> RS_FN void new_field(const REAL* faces, const REAL* electric, RE
 // place of the states and in the next bank. The electric fields go to the circulation registers.
 RS_FN void transport(const Step& p, int row, const REAL* faces, const Scratch& s, const Three& rate, const unsigned* flagged) {
   REAL* electric = s.field;
-  new_electric<0>(s, electric, flagged);
-  new_electric<1>(s, electric, flagged);
-  new_electric<2>(s, electric, flagged);
+  new_electric<0>(s, electric, rate, flagged);
+  new_electric<1>(s, electric, rate, flagged);
+  new_electric<2>(s, electric, rate, flagged);
   launch::barrier();
   REAL* next = p.field.next + (rs::i64)row * (3 * mesh::FACES);
   new_field<0>(faces, electric, s.states, next, rate);

@@ -187,7 +187,12 @@ impl<R: HydroReal> March<'_, R> {
                 p.wrapping_add(from).cast_const()
             })
         };
-        let cells = [below(&[a, b]), below(&[b]), below(&[a]), below(&[])].map(|(k, at)| {
+        let places = [below(&[a, b]), below(&[b]), below(&[a]), below(&[])];
+        let density = places.map(|(k, at)| {
+            let from = l.primitive + k * l.steps()[2] + at;
+            p.wrapping_add(from).cast_const()
+        });
+        let cells = places.map(|(k, at)| {
             let plane = l.electric_in_cells(k).expect("a field on faces");
             p.wrapping_add(plane + c * l.plane + at).cast_const()
         });
@@ -197,6 +202,8 @@ impl<R: HydroReal> March<'_, R> {
             mass_a: fluxes(a, 0),
             mass_b: fluxes(b, 0),
             cells,
+            density,
+            rates: [self.step.rates[a], self.step.rates[b]],
             electric: p.wrapping_add(l.arrays().electric + c * l.block + k * l.steps()[2] + corner),
             count: PATCH * l.width + PATCH + 1,
         };

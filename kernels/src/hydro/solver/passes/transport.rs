@@ -80,24 +80,31 @@ pub struct ContactPass<E> {
     pub mass_b: [*const E; 2],
     /// Electric fields in the cells at `-a -b`, `+a -b`, `-a +b`, `+a +b`.
     pub cells: [*const E; 4],
+    /// Densities in the same cells.
+    pub density: [*const E; 4],
+    /// dt / dx along `a` and `b`.
+    pub rates: [E; 2],
     pub electric: *mut E,
     pub count: usize,
 }
 
 #[inline(always)]
 pub unsafe fn contact_electric<V: Simd>(pass: &ContactPass<V::E>) {
+    let [rate_a, rate_b] = pass.rates.map(|rate| splat::<V>(rate));
     for n in (0..pass.count).step_by(V::N) {
         // SAFETY: the caller vouches for the faces and cells at the edges
         unsafe {
             let two = |p: [*const V::E; 2]| p.map(|p| V::load(p.add(n)));
             let faces_a = two(pass.faces_a).map(|flux: V| -flux);
             let cells = pass.cells.map(|p| V::load(p.add(n)));
+            let density = pass.density.map(|p| V::load(p.add(n)));
             contact_electric_field(
                 &faces_a,
                 &two(pass.faces_b),
-                &two(pass.mass_a),
-                &two(pass.mass_b),
+                &two(pass.mass_a).map(|mass: V| rate_a * mass),
+                &two(pass.mass_b).map(|mass: V| rate_b * mass),
                 &cells,
+                &density,
             )
             .store(pass.electric.add(n));
         }
