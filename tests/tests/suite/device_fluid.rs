@@ -45,6 +45,9 @@ fn field(double: bool, method: &FluidMethod, scalars: usize) -> FieldText {
         limiter: SlopeLimiter::MonotonizedCentral,
         states: Some(match (method.equation.has_energy(), method.dual) {
             (false, _) => StateRules::of::<BarotropicStates, 4>().items,
+            (true, Some(_)) if method.magnetic.is_some() => {
+                StateRules::of::<DualStates, 10>().items
+            }
             (true, Some(_)) => StateRules::of::<DualStates, 6>().items,
             (true, None) if method.magnetic.is_some() => {
                 StateRules::of::<MagneticStates, 9>().items
@@ -520,5 +523,10 @@ fn gas_with_a_field_has_the_bits_of_the_cpu_on_the_device() {
             placement: placement(n % 2 == 1),
         };
         compare_in(n % 2 == 1, &device, &case);
+        if n < 3 {
+            let dual = Some(DualEnergy::default());
+            let method = FluidMethod { dual, ..method };
+            compare_in(n % 2 == 0, &device, &Case { method, ..case });
+        }
     }
 }

@@ -613,7 +613,6 @@ fn what_does_not_fit_is_refused() {
         ("hydro.riemann=hllc", "hydro.riemann"),
         ("hydro.riemann=roe", "hydro.riemann"),
         ("hydro.variables=characteristic", "hydro.variables"),
-        ("hydro.dual_energy=true", "hydro.dual_energy"),
         ("hydro.frozen=true", "hydro.frozen"),
         ("mhd.method=cd", "mhd.method"),
         ("initial.magnetic_x=1/0", "magnetic"),

@@ -35,6 +35,7 @@ mod hierarchy;
 mod initial;
 mod laws;
 mod library;
+mod low_beta;
 mod magnetic;
 mod memory;
 mod messages;

@@ -173,3 +173,36 @@ pub(super) fn update_new_cells(
     in_precision!(gas.precision(), R =>
         update_cell_fields::<R>((new.level, &new.rows), &topology, &mut gas, &field.own_on(new.level), &mut update))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gas at rest with the thermal energy 0.15 in a field of 10 along x, and faces with another field.
+    fn gained(field: f64, magnetic: Option<f64>) -> (f64, f64) {
+        let cell = [1.0, 0.0, 0.0, 0.0, 0.15, 10.0, 0.0, 0.0, 0.15];
+        let mut gas: Vec<f64> = cell.iter().flat_map(|u| [*u; CELLS]).collect();
+        let mut faces = vec![0.0; ROW];
+        faces[..Centring::Face.values()].fill(field);
+        let gained = update_row(&mut gas, &faces, magnetic).value();
+        assert_eq!(gas[5 * CELLS], field);
+        assert_eq!(gas[INTERNAL * CELLS], 0.15);
+        (gas[4 * CELLS], gained / CELLS as f64)
+    }
+
+    /// A stronger field of the faces takes more than the pressure: the gas keeps its internal energy, which is counted. A weaker one heats it.
+    #[test]
+    fn gas_keeps_its_internal_energy_where_the_field_of_the_faces_takes_it() {
+        let (energy, heat) = gained(10.1, Some(1e-3));
+        assert!(energy == 0.15 && (heat - 1.005).abs() < 1e-12, "{heat}");
+        // less than a thousandth of the magnetic energy would be left
+        let (energy, heat) = gained(10.011, Some(1e-3));
+        assert!(energy == 0.15 && (heat - 0.1100605).abs() < 1e-12, "{heat}");
+        let (energy, heat) = gained(10.011, None);
+        assert!((energy - 0.0399395).abs() < 1e-12 && heat == 0.0);
+        for magnetic in [Some(1e-3), None] {
+            let (energy, heat) = gained(9.9, magnetic);
+            assert!((energy - 1.145).abs() < 1e-12 && heat == 0.0, "{energy}");
+        }
+    }
+}
