@@ -8,7 +8,7 @@
 //! ApJS 211, 19, sec. 6.1). Energy is carried rather than entropy (Schive et al. 2018, sec. 2.2): a contact keeps its pressure to round-off
 //! when cells mix, and no power of the density is needed. All steps take the pressure from the internal energy. After each step
 //! [`reconcile_energies`] makes both energies agree.
-use super::eos;
+use super::eos::{self, primitive_from_internal};
 use super::magnetic::magnetic_energy;
 use nestar_device::math::sum3;
 use nestar_device::{Lane, Real, device};
@@ -46,24 +46,10 @@ impl DualEnergy {
     }
 }
 
-/// Returns the primitive variables of gas with the internal energy density `internal`.
-#[device]
-pub fn primitive<R: Lane>(u: &[R; 5], internal: R, gamma: R) -> [R; 5] {
-    let inverse = 1.0 / u[0];
-    let pressure = (gamma - 1.0) * internal;
-    [
-        u[0],
-        u[1] * inverse,
-        u[2] * inverse,
-        u[3] * inverse,
-        pressure,
-    ]
-}
-
 /// Returns [`eos::checked_signal_rate`] for gas with the internal energy density `internal`.
 #[device]
 pub fn checked_signal_rate<R: Lane>(u: &[R; 5], internal: R, inverse_dx: &[R; 3], gamma: R) -> R {
-    let w = primitive(u, internal, gamma);
+    let w = primitive_from_internal(u, internal, gamma);
     // NaN if a component is not finite
     let zero = (w[0] * 0.0 + w[4] * 0.0) + (sum3(w[1] * 0.0, w[2] * 0.0, w[3] * 0.0) + u[4] * 0.0);
     let physical = (zero == 0.0) & (w[0] > 0.0) & (w[4] > 0.0);
@@ -290,7 +276,7 @@ pub fn is_physical<R: Real, const N: usize>(u: &[R; N]) -> bool {
 #[device]
 pub fn interpolated<R: Lane, const N: usize>(u: &[R; N]) -> [R; N] {
     let internal = u[N - 1];
-    let w = primitive(&gas_of(u), internal, 2.0);
+    let w = primitive_from_internal(&gas_of(u), internal, 2.0);
     with_both(u, &[w[0], w[1], w[2], w[3], internal], internal)
 }
 

@@ -106,6 +106,20 @@ pub fn primitive_from_conserved<R: Lane>(u: &[R; 5], gamma: R) -> [R; 5] {
     [u[0], a, b, c, (gamma - 1.0) * (u[4] - kinetic)]
 }
 
+/// Returns the primitive variables of gas with the internal energy density `internal`; the total energy is not read.
+#[device]
+pub fn primitive_from_internal<R: Lane>(u: &[R; 5], internal: R, gamma: R) -> [R; 5] {
+    let inverse = 1.0 / u[0];
+    let pressure = (gamma - 1.0) * internal;
+    [
+        u[0],
+        u[1] * inverse,
+        u[2] * inverse,
+        u[3] * inverse,
+        pressure,
+    ]
+}
+
 /// Converts primitive to conserved variables.
 #[device]
 pub fn conserved_from_primitive<R: Lane>(w: &[R; 5], gamma: R) -> [R; 5] {

@@ -9,7 +9,7 @@
 //! The cleaning variable `psi` is the potential of Dedner et al. divided by the cleaning speed `c_h` (Tricco, Price & Bate 2016, J. Comput.
 //! Phys. 322, 326), so that it has the unit of the field and keeps its meaning when the speed changes: `dB/dt = ... - c_h grad psi`,
 //! `dpsi/dt = -c_h div B`, damped in each stage of a step.
-use super::{dual, eos};
+use super::eos;
 use crate::choice::choices;
 use nestar_device::math::{exp, sum3};
 use nestar_device::{Lane, Real, device};
@@ -168,7 +168,7 @@ pub fn checked_signal_rate_of_both<R: Lane>(
     inverse_dx: &[R; 3],
     gamma: R,
 ) -> R {
-    let w = dual::primitive(&[u[0], u[1], u[2], u[3], u[4]], internal, gamma);
+    let w = eos::primitive_from_internal(&[u[0], u[1], u[2], u[3], u[4]], internal, gamma);
     let rate = checked_rate(
         &[w[0], w[1], w[2], w[3], w[4], u[5], u[6], u[7], u[8]],
         inverse_dx,

@@ -404,7 +404,7 @@ fn states_items() -> Vec<&'static Item> {
         eos::interpolated::ITEM,
         eos::from_interpolated::ITEM,
         eos::repaired::ITEM,
-        dual::primitive::ITEM,
+        eos::primitive_from_internal::ITEM,
         dual::checked_signal_rate::ITEM,
         dual::advanced::ITEM,
         dual::max_velocity_change_squared::ITEM,

@@ -6,7 +6,7 @@
 use nestar_device::math::{pow, sum3};
 use nestar_device::{Face, FaceStencil, Place, Real, Stencil, device};
 use nestar_kernels::hydro::Conserved;
-use nestar_kernels::hydro::dual::primitive;
+use nestar_kernels::hydro::eos::primitive_from_internal;
 use nestar_kernels::hydro::eos::{internal_energy, signal_rate};
 use nestar_kernels::hydro::magnetic::checked_signal_rate;
 
@@ -246,7 +246,7 @@ fn warm_energy<R: Real>(u: Conserved<R>) -> R {
 fn crossing_rate<R: Real>(u: Conserved<R>, internal: R, width: [R; 3], gamma: R) -> R {
     let m = u.momentum;
     let state = [u.density, m[0], m[1], m[2], u.energy];
-    let w = primitive(&state, internal, gamma);
+    let w = primitive_from_internal(&state, internal, gamma);
     let inverse = [1.0 / width[0], 1.0 / width[1], 1.0 / width[2]];
     signal_rate(&w, &inverse, gamma)
 }

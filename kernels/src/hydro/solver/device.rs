@@ -220,7 +220,7 @@ impl FluidProgram {
             StepParameters,
             RateParameters,
             CollectParameters,
-            dual::primitive::ITEM,
+            eos::primitive_from_internal::ITEM,
             dual::checked_signal_rate::ITEM,
             dual::upwind_state::ITEM,
             dual::advanced::ITEM,

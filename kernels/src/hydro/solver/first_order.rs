@@ -3,9 +3,9 @@ use super::passes::{component, of_law, with_energy};
 use super::scratch::PatchScratch;
 use super::{HydroReal, PatchSolver};
 use crate::PATCH;
-use crate::hydro::dual;
 use crate::hydro::law::{Law, LawNumbers, select_law};
 use crate::hydro::riemann::flux_of_scalar;
+use crate::hydro::{dual, eos};
 
 /// Flags for the 10^3 cells of a patch and one layer around it.
 ///
@@ -117,7 +117,10 @@ fn donor_flux<R: HydroReal, L: Law<N>, const N: usize>(
             return L::primitive(&u, law);
         }
         let internal = data[cell + N * l.block];
-        of_law(&dual::primitive(&with_energy(&u), internal, law[0]), &u)
+        of_law(
+            &eos::primitive_from_internal(&with_energy(&u), internal, law[0]),
+            &u,
+        )
     });
     let f = L::flux_hlle(&left, &right, law);
     for v in 0..N {

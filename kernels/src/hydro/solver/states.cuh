@@ -106,7 +106,7 @@ struct PrimitivePass {
   RS_MEMBER void operator()(REAL* block, int cell, const REAL* u) const {
     State w;
     RS_UNROLL for (int v = 0; v < GAS; ++v) w.d[v] = u[v];
-    if constexpr (DUAL) w = of_law(hydro::dual::primitive<REAL>(with_energy(w), u[FIRST_SCALAR - 1], gamma()), w);
+    if constexpr (DUAL) w = of_law(hydro::eos::primitive_from_internal<REAL>(with_energy(w), u[FIRST_SCALAR - 1], gamma()), w);
     else w = primitive(w);
     RS_UNROLL for (int v = 0; v < GAS; ++v) block[v * INPUT + cell] = w.d[v];
     RS_UNROLL for (int c = FIRST_SCALAR; c < COMPONENTS; ++c) block[c * INPUT + cell] = u[c] / u[0];

@@ -8,7 +8,7 @@ use crate::hydro::limiter::half_slope;
 use crate::hydro::ppm::{bounded_parabola, flattening, limited_parabola, parabola};
 use crate::hydro::transport::electric_field;
 use crate::hydro::weno::weno_z;
-use crate::hydro::{dual, hancock};
+use crate::hydro::{dual, eos, hancock};
 use nestar_device::simd::Simd;
 use nestar_device::{Lane, Num};
 
@@ -37,7 +37,10 @@ pub unsafe fn primitives<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
             let u = load_state::<V, N>(a.conserved.add(o), a.stride);
             let w = if DUAL {
                 let internal = V::load(a.conserved.add(o + N * a.stride));
-                of_law(&dual::primitive(&with_energy(&u), internal, law[0]), &u)
+                of_law(
+                    &eos::primitive_from_internal(&with_energy(&u), internal, law[0]),
+                    &u,
+                )
             } else {
                 L::primitive(&u, &law)
             };
