@@ -21,8 +21,8 @@ struct Pair {
     axis: usize,
 }
 
-/// Returns where copies of a value on faces or edges differ between leaf patches of `level`, if they do: the first place on this rank.
-/// Collective.
+/// Returns where copies of a value on faces or edges differ between leaf patches of `level`, if they do: the first place on this rank. Fields
+/// that are no state are left out. Collective.
 ///
 /// # Errors
 /// Another rank, the transport or the device has failed.
@@ -30,7 +30,7 @@ pub fn unequal_shared_values(
     world: &mut World,
     level: usize,
 ) -> Result<Option<String>, RanksError> {
-    let stores = Stores::of(world, |spec| spec.centring != Centring::Cell);
+    let stores = Stores::of(world, |spec| spec.centring != Centring::Cell && spec.stored);
     if stores.is_empty() {
         return Ok(None);
     }
