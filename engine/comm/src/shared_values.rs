@@ -1,13 +1,14 @@
-//! Audits values on faces and edges that two patches share: both copies must have the same bits.
+//! Audits values on faces and edges that two patches share and that change by circulations: only if both copies have the same bits, the
+//! divergence stays.
 
 use super::RanksError;
 use super::exchange::refresh_halo;
 use bevy_ecs::prelude::*;
-use nestar_engine_data::Stores;
 use nestar_engine_data::store::{Piece, Store};
+use nestar_engine_data::{Correct, Stores};
 use nestar_engine_mesh::Topology;
 use nestar_kernels::PATCH;
-use nestar_kernels::mesh::{Centring, face_direction};
+use nestar_kernels::mesh::face_direction;
 
 /// Pairs of patches that are compared together.
 const PAIRS: usize = 256;
@@ -21,8 +22,8 @@ struct Pair {
     axis: usize,
 }
 
-/// Returns where copies of a value on faces or edges differ between leaf patches of `level`, if they do: the first place on this rank. Fields
-/// that are no state are left out. Collective.
+/// Returns where copies of a value on faces or edges differ between leaf patches of `level`, if they do: the first place on this rank. Only
+/// fields are checked whose circulations are corrected between levels. Collective.
 ///
 /// # Errors
 /// Another rank, the transport or the device has failed.
@@ -30,7 +31,7 @@ pub fn unequal_shared_values(
     world: &mut World,
     level: usize,
 ) -> Result<Option<String>, RanksError> {
-    let stores = Stores::of(world, |spec| spec.centring != Centring::Cell && spec.stored);
+    let stores = Stores::of(world, |spec| spec.correct == Correct::Circulations);
     if stores.is_empty() {
         return Ok(None);
     }
