@@ -1,5 +1,5 @@
-//! Audits values on faces and edges that two patches share and that change by circulations: only if both copies have the same bits, the
-//! divergence stays.
+//! Audits the values that two patches share on a common face, for fields that change by circulations. Their divergence stays zero only if
+//! both copies have the same bits.
 
 use super::RanksError;
 use super::exchange::refresh_halo;
@@ -22,8 +22,8 @@ struct Pair {
     axis: usize,
 }
 
-/// Returns where copies of a value on faces or edges differ between leaf patches of `level`, if they do: the first place on this rank. Only
-/// fields are checked whose circulations are corrected between levels. Collective.
+/// Returns the first place on this rank where two leaf patches of `level` hold different bits of a value that they share. Only fields with
+/// corrected circulations are checked. Collective.
 ///
 /// # Errors
 /// Another rank, the transport or the device has failed.
@@ -78,12 +78,12 @@ fn first_difference(
     let size = store.row_bytes();
     let mut bytes = vec![0; rows.len() * size];
     store.pack(store.present_bank(level), &pieces, &mut bytes)?;
+    let shared = [0, 1, 2].map(|axis| shared_by_axis(store, axis));
     let values = pairs.iter().zip(bytes.chunks_exact(2 * size));
     for (pair, both) in values {
         let (below, above) = both.split_at(size);
-        let shared = shared_by_axis(store, pair.axis);
-        let unequal = shared
-            .into_iter()
+        let unequal = shared[pair.axis]
+            .iter()
             .find(|at| below[at.below.clone()] != above[at.above.clone()]);
         if let Some(at) = unequal {
             let name = &store.spec().components[at.component].name;

@@ -183,7 +183,7 @@ fn gas_of<R: Lane, const N: usize>(u: &[R; N]) -> [R; 5] {
 
 /// Returns `u` with the first five components `gas` and the internal energy `internal`.
 #[device]
-fn with_both<R: Lane, const N: usize>(u: &[R; N], gas: &[R; 5], internal: R) -> [R; N] {
+fn with_energies<R: Lane, const N: usize>(u: &[R; N], gas: &[R; 5], internal: R) -> [R; N] {
     let mut v = *u;
     for c in 0..5 {
         v[c] = gas[c];
@@ -277,7 +277,7 @@ pub fn is_physical<R: Real, const N: usize>(u: &[R; N]) -> bool {
 pub fn interpolated<R: Lane, const N: usize>(u: &[R; N]) -> [R; N] {
     let internal = u[N - 1];
     let w = primitive_from_internal(&gas_of(u), internal, 2.0);
-    with_both(u, &[w[0], w[1], w[2], w[3], internal], internal)
+    with_energies(u, &[w[0], w[1], w[2], w[3], internal], internal)
 }
 
 /// Returns the conserved state of [`interpolated`] variables.
@@ -285,7 +285,7 @@ pub fn interpolated<R: Lane, const N: usize>(u: &[R; N]) -> [R; N] {
 pub fn from_interpolated<R: Lane, const N: usize>(w: &[R; N]) -> [R; N] {
     let internal = w[N - 1];
     let u = eos::from_interpolated(&[w[0], w[1], w[2], w[3], internal]);
-    with_both(w, &u, internal)
+    with_energies(w, &u, internal)
 }
 
 /// Repairs a state `u` whose internal energy became negative by round-off: takes the internal energy of the [`interpolated`] variables `w`.
@@ -293,7 +293,7 @@ pub fn from_interpolated<R: Lane, const N: usize>(w: &[R; N]) -> [R; N] {
 pub fn repaired<R: Lane, const N: usize>(u: &[R; N], w: &[R; N]) -> [R; N] {
     let internal = w[N - 1];
     let v = eos::repaired(&gas_of(u), &[w[0], w[1], w[2], w[3], internal]);
-    with_both(u, &v, internal)
+    with_energies(u, &v, internal)
 }
 
 /// Returns the part of each conserved quantity that its component does not contain, see [`magnetic::remainder`](super::magnetic::remainder).

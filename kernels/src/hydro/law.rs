@@ -92,7 +92,7 @@ pub trait Law<const N: usize>: 'static {
     fn checked_signal_rate<V: Simd>(u: &[V; N], inverse_dx: &[V; 3], law: &LawNumbers<V>) -> V;
 
     /// Returns [`Law::checked_signal_rate`] of gas with the internal energy density `internal`.
-    fn checked_signal_rate_of_both<V: Simd>(
+    fn checked_signal_rate_from_internal<V: Simd>(
         u: &[V; N],
         internal: V,
         inverse_dx: &[V; 3],
@@ -199,7 +199,7 @@ impl Law<5> for GammaLaw {
     }
 
     #[inline(always)]
-    fn checked_signal_rate_of_both<V: Simd>(
+    fn checked_signal_rate_from_internal<V: Simd>(
         u: &[V; 5],
         internal: V,
         inverse_dx: &[V; 3],
@@ -302,7 +302,12 @@ impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
     }
 
     #[inline(always)]
-    fn checked_signal_rate_of_both<V: Simd>(_: &[V; 4], _: V, _: &[V; 3], _: &LawNumbers<V>) -> V {
+    fn checked_signal_rate_from_internal<V: Simd>(
+        _: &[V; 4],
+        _: V,
+        _: &[V; 3],
+        _: &LawNumbers<V>,
+    ) -> V {
         unreachable!("gas without energy has no dual energy")
     }
 
@@ -417,13 +422,13 @@ impl Law<9> for Magnetised {
     }
 
     #[inline(always)]
-    fn checked_signal_rate_of_both<V: Simd>(
+    fn checked_signal_rate_from_internal<V: Simd>(
         u: &[V; 9],
         internal: V,
         inverse_dx: &[V; 3],
         law: &LawNumbers<V>,
     ) -> V {
-        magnetic::checked_signal_rate_of_both(u, internal, inverse_dx, law[0])
+        magnetic::checked_signal_rate_from_internal(u, internal, inverse_dx, law[0])
     }
 
     #[inline(always)]
@@ -528,14 +533,14 @@ impl Law<8> for WithFaceField {
     }
 
     #[inline(always)]
-    fn checked_signal_rate_of_both<V: Simd>(
+    fn checked_signal_rate_from_internal<V: Simd>(
         u: &[V; 8],
         internal: V,
         inverse_dx: &[V; 3],
         law: &LawNumbers<V>,
     ) -> V {
         let u = transport::with_cleaning(u);
-        Magnetised::checked_signal_rate_of_both(&u, internal, inverse_dx, law)
+        Magnetised::checked_signal_rate_from_internal(&u, internal, inverse_dx, law)
     }
 
     #[inline(always)]

@@ -162,7 +162,7 @@ pub fn checked_signal_rate<R: Lane>(u: &[R; 9], inverse_dx: &[R; 3], gamma: R) -
 
 /// Returns [`checked_signal_rate`] for gas with the internal energy density `internal`.
 #[device]
-pub fn checked_signal_rate_of_both<R: Lane>(
+pub fn checked_signal_rate_from_internal<R: Lane>(
     u: &[R; 9],
     internal: R,
     inverse_dx: &[R; 3],

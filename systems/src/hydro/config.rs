@@ -99,8 +99,8 @@ pub struct HydroConfig {
     /// with every choice of `riemann`, others unless it is `hlle`.
     #[key(default = Word(ShockCure::Hlle))]
     pub shock_cure: Word<ShockCure>,
-    /// Names of passive scalars, of letters, digits and `_`. A run has at most 59 of them, with `mhd.method = "ct"` 56 and with `"glm"` 55; with
-    /// `dual_energy` one less.
+    /// Names of passive scalars; a name consists of letters, digits and `_`. The largest number of scalars is 59, or 56 with `mhd.method = "ct"`
+    /// and 55 with `"glm"`; `dual_energy` reduces each of these by one.
     #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1

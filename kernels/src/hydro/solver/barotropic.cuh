@@ -16,7 +16,7 @@ RS_FN field::REAL checked_signal_rate(const State& u, const rs::arr<field::REAL,
 }
 
 // There is no internal energy.
-RS_FN field::REAL checked_signal_rate_of_both(const State& u, field::REAL, const rs::arr<field::REAL, 3>& inverse_dx) {
+RS_FN field::REAL checked_signal_rate_from_internal(const State& u, field::REAL, const rs::arr<field::REAL, 3>& inverse_dx) {
   return checked_signal_rate(u, inverse_dx);
 }
 

@@ -288,7 +288,7 @@ fn magnetic_items() -> Vec<&'static Item> {
         magnetic::remainder::ITEM,
         magnetic::primitive_from_conserved::ITEM,
         magnetic::checked_signal_rate::ITEM,
-        magnetic::checked_signal_rate_of_both::ITEM,
+        magnetic::checked_signal_rate_from_internal::ITEM,
         magnetic::half_step::ITEM,
         magnetic::edges::ITEM,
         magnetic::traced_edges::ITEM,

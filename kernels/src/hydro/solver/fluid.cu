@@ -255,7 +255,7 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* fie
       const auto both = energies(p, row, block, faces, cell, u[GAS * CELLS + cell], now, rate);
       out[PRESSURE * CELLS + cell] = now.d[PRESSURE] = both.d[0];
       out[GAS * CELLS + cell] = both.d[1];
-      signal = checked_signal_rate_of_both(now, both.d[1], inverse_dx);
+      signal = checked_signal_rate_from_internal(now, both.d[1], inverse_dx);
     } else {
       signal = checked_signal_rate(now, inverse_dx);
     }

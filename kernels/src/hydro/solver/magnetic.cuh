@@ -23,8 +23,8 @@ RS_FN field::REAL checked_signal_rate(const State& u, const rs::arr<field::REAL,
   return ::nestar_kernels::hydro::magnetic::checked_signal_rate<field::REAL>(u, inverse_dx, law().d[0]);
 }
 
-RS_FN field::REAL checked_signal_rate_of_both(const State& u, field::REAL internal, const rs::arr<field::REAL, 3>& inverse_dx) {
-  return ::nestar_kernels::hydro::magnetic::checked_signal_rate_of_both<field::REAL>(u, internal, inverse_dx, law().d[0]);
+RS_FN field::REAL checked_signal_rate_from_internal(const State& u, field::REAL internal, const rs::arr<field::REAL, 3>& inverse_dx) {
+  return ::nestar_kernels::hydro::magnetic::checked_signal_rate_from_internal<field::REAL>(u, internal, inverse_dx, law().d[0]);
 }
 
 RS_FN State flux_hlle(const State& l, const State& r, field::REAL speed) {

@@ -25,7 +25,7 @@ KERNEL(signal_rates, rates::parameters::RateParameters<field::REAL>) {
       const auto state = fluid::load_state(u, CELLS, cell);
       REAL rate;
       if constexpr (fluid::DUAL)
-        rate = fluid::checked_signal_rate_of_both(state, u[fluid::GAS * CELLS + cell], inverse_dx);
+        rate = fluid::checked_signal_rate_from_internal(state, u[fluid::GAS * CELLS + cell], inverse_dx);
       else rate = fluid::checked_signal_rate(state, inverse_dx);
       largest = rs::max(largest, rate >= REAL(0) ? rate : rs::lim<REAL>::INFINITY_());
     }

@@ -71,7 +71,7 @@ template<int D, int A = ACROSS> RS_FN void face_place(int f, int* at) {
 }
 template<int D> constexpr int STEP = D == 0 ? 1 : D == 1 ? WIDTH : WIDTH * WIDTH;
 
-// The normal field in the order of a face.
+// First component of the field; in the order of a face, the one along its normal.
 constexpr int FIRST_OF_FIELD = 5;
 
 RS_FN bool inside(int i) { return (unsigned)i < (unsigned)PATCH; }

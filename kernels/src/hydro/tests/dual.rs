@@ -324,7 +324,7 @@ fn the_signal_rate_takes_the_pressure_from_the_internal_energy() {
     let own = [a, b, c, d, e, x, y, z, 0.25];
     let inverse = [3.0, 4.0, 5.0];
     let rate = |u: &[f64; 9], internal| {
-        magnetic::checked_signal_rate_of_both(u, internal, &inverse, GAMMA)
+        magnetic::checked_signal_rate_from_internal(u, internal, &inverse, GAMMA)
     };
     assert_eq!(
         rate(&own, 7.0),

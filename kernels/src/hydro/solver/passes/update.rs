@@ -261,7 +261,7 @@ unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
         let [energy, internal] = energies::<V, L, N>(a, u, [o, to]);
         u[L::PRESSURE] = energy;
         internal.store(a.out.add(to + N * CELLS));
-        L::checked_signal_rate_of_both(u, internal, inverse_dx, &law)
+        L::checked_signal_rate_from_internal(u, internal, inverse_dx, &law)
     }
 }
 
@@ -329,7 +329,7 @@ pub unsafe fn signal_rate<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
         let rate = if DUAL {
             // SAFETY: the internal energy is one more
             let internal = unsafe { V::load(a.row.add(o + N * CELLS)) };
-            L::checked_signal_rate_of_both(&u, internal, &inverse_dx, &law)
+            L::checked_signal_rate_from_internal(&u, internal, &inverse_dx, &law)
         } else {
             L::checked_signal_rate(&u, &inverse_dx, &law)
         };
