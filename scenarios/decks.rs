@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 61] = shipped![
+pub const DECKS: [ShippedDeck; 63] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -34,6 +34,7 @@ pub const DECKS: [ShippedDeck; 61] = shipped![
     "current-sheet",
     "dam-break",
     "double-mach",
+    "empty-universe",
     "equilibrium",
     "evrard",
     "formula",
@@ -57,6 +58,7 @@ pub const DECKS: [ShippedDeck; 61] = shipped![
     "noh",
     "odd-even",
     "orszag-tang",
+    "pancake",
     "plummer",
     "point-masses",
     "primordial-cooling",

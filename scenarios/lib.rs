@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 mod acoustic_wave;
 mod blast;
 mod cloud_crushing;
+mod cosmological;
 mod decks;
 pub mod exact;
 mod gresho;
@@ -149,6 +150,12 @@ pub fn scenarios() -> Vec<Scenario> {
         Scenario::of::<AcousticWave>("acoustic-wave"),
         Scenario::of::<blast::Blast>("blast"),
         Scenario::of::<CloudCrushing>("cloud-crushing"),
+        Scenario {
+            name: "cosmological",
+            table: TableSchema::of::<cosmological::Cosmological>("cosmological"),
+            make: cosmological::gas,
+            gives_pressure: true,
+        },
         formula,
         Scenario::of::<gresho::Gresho>("gresho"),
         Scenario::of::<implosion::Implosion>("implosion"),
@@ -173,7 +180,7 @@ impl Plugin for &Scenario {
     }
 
     fn after(&self) -> &[&str] {
-        &["hydro", "spheres"]
+        &["hydro", "spheres", "cosmology"]
     }
 
     /// Registers the initial state.

@@ -8,6 +8,7 @@ use nestar_deck::{Curve, Deck, DeckError};
 use nestar_device::device;
 use nestar_engine::data::criteria::NamedQuantity;
 use nestar_engine::data::{Components, Field};
+use nestar_engine::mesh::Levels;
 use nestar_engine::{Engine, Error};
 use nestar_kernels::hydro::{
     BarotropicStates, DualEnergy, DualStates, EquationOfState, FaceFieldStates, GasStates,
@@ -27,6 +28,41 @@ impl Field for Gas {
 /// Gravitational constant, length^3/(mass time^2). Exists if the deck has a table `[gravity]`.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct GravitationalConstant(pub f64);
+
+/// Position of the scale factor in the numbers that follow the time of a level ([`Levels::numbers_at`]); 1 without expansion.
+pub const SCALE_FACTOR: usize = 0;
+/// Position of the age of the universe in the same numbers.
+pub const AGE: usize = 1;
+
+/// Returns the factor of gravitational accelerations at `time`: matter is accelerated by this factor times the negative slope of
+/// [`Potential`]. It is the scale factor, because comoving units of time change with it.
+#[must_use]
+pub fn gravity_strength(levels: &Levels, time: f64) -> f64 {
+    levels.numbers_at(time)[SCALE_FACTOR]
+}
+
+/// Mean density of all matter in the domain, as [`Potential`] was last solved with it. Exists with a table `[gravity]` in a domain that is closed
+/// by periodic or reflecting faces.
+#[derive(Resource, Clone, Copy, Debug, Default)]
+pub struct MeanDensity(pub f64);
+
+/// Perturbations of a homogeneous initial state, which a plugin defines.
+#[derive(Resource, Clone)]
+pub struct InitialPerturbations(pub Arc<dyn PerturbationField>);
+
+/// Perturbations of the initial state at points of the domain, in code units.
+pub trait PerturbationField: Send + Sync {
+    /// Returns the density over the mean density, minus 1.
+    fn overdensity(&self, point: [f64; 3]) -> f64;
+    /// Returns the displacement of matter from a point.
+    fn displacement(&self, point: [f64; 3]) -> [f64; 3];
+    /// Returns the velocity of matter.
+    fn velocity(&self, point: [f64; 3]) -> [f64; 3];
+    /// Returns the share of gas in all matter.
+    fn gas_share(&self) -> f64;
+    /// Returns the temperature of the gas in kelvin.
+    fn temperature_k(&self) -> f64;
+}
 
 /// Gravitational potential of all matter.
 pub struct Potential;
@@ -190,7 +226,7 @@ pub struct Derived {
 pub type DerivedMaker =
     Box<dyn FnOnce(&mut Engine, &GasModel) -> Result<Derived, Error> + Send + Sync>;
 
-/// Conversion factors of the gas to physical units.
+/// Conversion factors of the gas to physical units, at a scale factor of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GasUnits {
     /// Mean molecular weight, in units of the hydrogen mass.
@@ -199,6 +235,8 @@ pub struct GasUnits {
     pub kelvin: f64,
     /// Particles per cubic centimetre per code unit of density.
     pub number_density: f64,
+    /// Scale factor at the start of the run; 1 without expansion.
+    pub first_scale_factor: f64,
 }
 
 impl GasUnits {
@@ -212,7 +250,22 @@ impl GasUnits {
             mean_molecular_weight,
             kelvin: units.temperature() * mean_molecular_weight,
             number_density: units.number_density() / mean_molecular_weight,
+            first_scale_factor: 1.0,
         }
+    }
+
+    /// Returns kelvin per code unit of pressure over density in the initial state.
+    #[must_use]
+    pub fn initial_kelvin(&self) -> f64 {
+        let a = self.first_scale_factor;
+        self.kelvin / (a * a)
+    }
+
+    /// Returns particles per cubic centimetre per code unit of density in the initial state.
+    #[must_use]
+    pub fn initial_number_density(&self) -> f64 {
+        let a = self.first_scale_factor;
+        self.number_density / (a * a * a)
     }
 }
 

@@ -13,6 +13,7 @@
 pub mod acceleration;
 pub mod chemistry;
 pub mod cooling;
+pub mod cosmology;
 pub mod deck_columns;
 pub mod declare;
 pub mod diffusion;
@@ -127,6 +128,9 @@ impl DefaultPlugins {
             BuiltInPlugin::new(particles::Particles)
                 .table::<particles::ParticlesConfig>("particles"),
             spheres,
+            BuiltInPlugin::new(cosmology::Cosmology)
+                .optional_table::<cosmology::CosmologyConfig>("cosmology")
+                .optional_table::<cosmology::PerturbationsConfig>("perturbations"),
             BuiltInPlugin::new(deck_columns::DeckColumns),
             BuiltInPlugin::new(views::OutputViews).variants(views::tables()),
         ])

@@ -357,7 +357,8 @@ impl ColumnInputs {
 
 /// Returns the clock of a level between two steps.
 fn clock_of(world: &World, level: usize) -> LevelClock {
-    let Clock { time, steps, .. } = world.resource::<Levels>().clock(level);
+    let levels = world.resource::<Levels>();
+    let Clock { time, steps, .. } = levels.clock(level);
     LevelClock {
         level,
         step: steps,
@@ -365,6 +366,7 @@ fn clock_of(world: &World, level: usize) -> LevelClock {
         dt: 0.0,
         end: time,
         cell_width: world.resource::<Topology>().domain.cell_width(level),
+        numbers: levels.numbers_at(time),
     }
 }
 

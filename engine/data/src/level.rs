@@ -159,6 +159,7 @@ fn clock_between_steps(topology: &Topology, levels: &Levels, level: usize) -> Le
         dt: 0.0,
         end: clock.time,
         cell_width: topology.domain.cell_width(level),
+        numbers: levels.numbers_at(clock.time),
     }
 }
 
@@ -206,12 +207,18 @@ impl<'a> LevelView<'a> {
     /// Returns the geometry of the cells of the level.
     pub(super) fn geometry(&self) -> LevelGeometry {
         let clock = self.clock;
-        geometry(&self.topology.domain, clock.level, [clock.time, clock.dt])
+        let times = [clock.time, clock.dt];
+        geometry(&self.topology.domain, clock.level, times, clock.numbers)
     }
 }
 
-/// Returns the geometry of the cells of a level at `time`, with time step `dt`.
-pub fn geometry(domain: &Domain, level: usize, [time, dt]: [f64; 2]) -> LevelGeometry {
+/// Returns the geometry of the cells of a level at `time`, with time step `dt` and the numbers that follow the time.
+pub fn geometry(
+    domain: &Domain,
+    level: usize,
+    [time, dt]: [f64; 2],
+    numbers: [f64; 2],
+) -> LevelGeometry {
     LevelGeometry {
         left: domain.left_edge,
         right: domain.right_edge,
@@ -220,5 +227,6 @@ pub fn geometry(domain: &Domain, level: usize, [time, dt]: [f64; 2]) -> LevelGeo
         width: domain.cell_width(level),
         time,
         dt,
+        numbers,
     }
 }

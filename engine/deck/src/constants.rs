@@ -38,8 +38,7 @@ impl NamedNumbers {
     /// # Errors
     /// The entry is not a table, a name is invalid or reserved, or a value is not a finite number.
     pub fn read(root: &DeckNode, units: Option<&CodeUnits>) -> Result<Self, DeckError> {
-        let words = units.map_or_else(Vec::new, CodeUnits::names);
-        let words = words.into_iter().zip(CodeUnits::dimensions());
+        let words = units.map_or_else(Vec::new, CodeUnits::words).into_iter();
         let table = root.get(CONSTANTS);
         let is_hidden = |word: &str| table.is_some_and(|table| table.node.get(word).is_some());
         let (known, dimensions) = words.filter(|((word, _), _)| !is_hidden(word)).unzip();

@@ -41,6 +41,8 @@ pub struct Deck {
     names: NamedNumbers,
     /// Code units, or the errors in their table.
     units: Result<CodeUnits, DeckError>,
+    /// `true` if a plugin has defined the units.
+    units_are_derived: bool,
     /// Tabulated functions, or the errors in their tables.
     tables: Result<TabulatedFunctions, DeckError>,
 }
@@ -60,6 +62,8 @@ struct FilledKey {
     path: String,
     /// Path of the other key or table.
     from: String,
+    /// `true` if the deck must not give the key and the resolved deck leaves it out.
+    is_derived: bool,
 }
 
 /// Key of the folder of the files that a deck names.
@@ -128,6 +132,7 @@ impl Deck {
         let mut deck = Deck {
             names: NamedNumbers::default(),
             units: Ok(CodeUnits::default()),
+            units_are_derived: false,
             tables: Ok(TabulatedFunctions::default()),
             source,
             root,
@@ -459,6 +464,9 @@ impl Deck {
     /// See [`Deck::units`].
     pub fn take_units(&mut self) -> Result<CodeUnits, DeckError> {
         let units = self.units()?.clone();
+        if self.units_are_derived {
+            return Ok(units);
+        }
         self.claims.retain(|claim| claim.path != UNITS);
         self.claims.push(Claim {
             path: UNITS.into(),
@@ -490,8 +498,75 @@ impl Deck {
             self.filled.push(FilledKey {
                 path: path.into(),
                 from: from.into(),
+                is_derived: false,
             });
         }
+    }
+
+    /// Sets the key at `path`, a number or a list of numbers, to the value that follows from the key or table at `from`. The resolved deck
+    /// leaves the key out, because it follows again.
+    ///
+    /// # Errors
+    /// The deck gives the key as well.
+    pub fn derive(
+        &mut self,
+        path: &str,
+        from: &str,
+        values: &[f64],
+        is_list: bool,
+    ) -> Result<(), DeckError> {
+        let is_own = self
+            .filled
+            .iter()
+            .any(|key| key.is_derived && key.path == path);
+        if self.has(path) && !is_own {
+            let why = format!("`{path}` follows from `{from}`: remove `{path}`");
+            return Err(self.error_at(path, why));
+        }
+        let (Some(keys), Some(origin)) = (steps(path), steps(from)) else {
+            return Ok(());
+        };
+        let Some(location) = self.root.find(&origin).location.cloned() else {
+            return Ok(());
+        };
+        let number = |value: &f64| DeckNode {
+            value: DeckValue::Number(*value),
+            location: location.clone(),
+        };
+        let list = || DeckNode {
+            value: DeckValue::List(values.iter().map(number).collect()),
+            location: location.clone(),
+        };
+        let node = match values {
+            [value] if !is_list => number(value),
+            _ => list(),
+        };
+        if let Err(why) = insert(&mut self.root, &keys, node, &location) {
+            return Err(self.error_at(path, why));
+        }
+        self.filled.retain(|key| key.path != path);
+        self.filled.push(FilledKey {
+            path: path.into(),
+            from: from.into(),
+            is_derived: true,
+        });
+        Ok(())
+    }
+
+    /// Defines the code units, in place of a table `[units]`, by the table at `from`. Call it before tables with units are taken.
+    ///
+    /// # Errors
+    /// The deck has a table `[units]`; a constant or tabulated function is invalid.
+    pub fn define_units(&mut self, from: &str, units: CodeUnits) -> Result<(), DeckError> {
+        if self.root.get(UNITS).is_some() {
+            let why = format!("the units follow from [{from}]: remove the table [{UNITS}]");
+            return Err(self.error_at(UNITS, why));
+        }
+        self.names = NamedNumbers::read(&self.root, Some(&units))?;
+        self.units = Ok(units);
+        self.units_are_derived = true;
+        self.tables = self.read_tables();
+        Ok(())
     }
 
     /// Returns the path that messages about the value at `path` name: that of the key or table from which [`Deck::fill`] has
@@ -610,6 +685,13 @@ impl Deck {
                 root.extend(claim.resolved.clone());
             } else if let Some(path) = steps(&claim.path) {
                 put(&mut root, &path, claim.resolved.clone());
+            }
+        }
+        for key in self.filled.iter().filter(|key| key.is_derived) {
+            if let Some((table, key)) = key.path.split_once('.')
+                && let Some(Value::Table(table)) = root.get_mut(table)
+            {
+                table.remove(key);
             }
         }
         root

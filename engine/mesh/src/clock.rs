@@ -1,11 +1,31 @@
 //! Clocks of the levels.
 
 use bevy_ecs::prelude::*;
+use std::fmt;
+use std::sync::Arc;
 
 /// Clocks of all levels.
-#[derive(Resource, Clone, Debug, PartialEq)]
+#[derive(Resource, Clone, Debug)]
 pub struct Levels {
     clocks: Vec<Clock>,
+    numbers: ClockNumbers,
+}
+
+/// Two numbers as functions of the simulation time, which a plugin defines; 1 by default. The host evaluates them in double
+/// precision for the time of a level. Functions of cells read them as `numbers` of their place.
+#[derive(Clone, Default)]
+struct ClockNumbers(Option<NumbersOfTime>);
+
+/// Numbers as a function of the simulation time.
+type NumbersOfTime = Arc<dyn Fn(f64) -> [f64; 2] + Send + Sync>;
+
+impl fmt::Debug for ClockNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Some(_) => "numbers of a plugin",
+            None => "ones",
+        })
+    }
 }
 
 /// One level's clock.
@@ -36,7 +56,22 @@ impl Levels {
                 };
                 levels
             ],
+            numbers: ClockNumbers::default(),
         }
+    }
+
+    /// Defines the numbers that follow the simulation time.
+    pub fn define_numbers(&mut self, numbers: impl Fn(f64) -> [f64; 2] + Send + Sync + 'static) {
+        self.numbers = ClockNumbers(Some(Arc::new(numbers)));
+    }
+
+    /// Returns the numbers that follow the simulation time, at `time`.
+    #[must_use]
+    pub fn numbers_at(&self, time: f64) -> [f64; 2] {
+        self.numbers
+            .0
+            .as_ref()
+            .map_or([1.0; 2], |numbers| numbers(time))
     }
 
     /// Returns the simulation time of `level`.
@@ -88,7 +123,7 @@ impl Levels {
 }
 
 /// The level of the running schedule, with its current step.
-#[derive(Resource, Clone, Copy, Debug, Default)]
+#[derive(Resource, Clone, Copy, Debug)]
 pub struct LevelClock {
     /// The level.
     pub level: usize,
@@ -102,4 +137,20 @@ pub struct LevelClock {
     pub end: f64,
     /// Width of a cell along each axis, code length.
     pub cell_width: [f64; 3],
+    /// Numbers that follow the simulation time, at the start of the step ([`Levels::numbers_at`]).
+    pub numbers: [f64; 2],
+}
+
+impl Default for LevelClock {
+    fn default() -> Self {
+        Self {
+            level: 0,
+            step: 0,
+            time: 0.0,
+            dt: 0.0,
+            end: 0.0,
+            cell_width: [0.0; 3],
+            numbers: [1.0; 2],
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub(crate) fn write(
     names: &[String],
     initial: &[f64],
 ) -> Result<(), Error> {
-    let code = &sim.settings.units;
+    let code = sim.lasting_units();
     let mut text = format!("{HEADER}\n");
     for name in names {
         // writing to a string cannot fail

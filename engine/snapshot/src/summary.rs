@@ -244,15 +244,23 @@ fn header(snapshot: &Snapshot, unit: ChooseUnit) -> Result<String> {
     let extent = (0..3).map(|axis| edges[1][axis] - edges[0][axis]);
     let length = unit("length", extent.fold(0.0, f64::max));
     let time = unit("time", attributes.time);
+    let now = match attributes.facts.contains_key("scale_factor") {
+        // units of time change during the run
+        true => format!("time {} code units", plain(attributes.time)),
+        false => format!(
+            "time {}{}",
+            plain(attributes.time * time.factor),
+            suffix(&time.name)
+        ),
+    };
     let [[x0, y0, z0], [x1, y1, z1]] = edges.map(|edge| edge.map(|x| plain(x * length.factor)));
     let [nx, ny, nz] = attributes.root_cells;
     let mut text = format!(
         "{}: {megabytes:.2} MB\n\
-         time {}{}, step {}, {precision} precision{facts}\n\
+         {}, step {}, {precision} precision{facts}\n\
          domain [{x0}, {x1}] x [{y0}, {y1}] x [{z0}, {z1}]{}, {nx} x {ny} x {nz} root cells, units: {}\n",
         snapshot.path().display(),
-        plain(attributes.time * time.factor),
-        suffix(&time.name),
+        now,
         attributes.step,
         suffix(&length.name),
         attributes.units.name,

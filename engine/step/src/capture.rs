@@ -12,7 +12,7 @@ use nestar_engine_data::{
 };
 use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::patch::PatchComponents;
-use nestar_engine_mesh::{LevelClock, Topology};
+use nestar_engine_mesh::{LevelClock, Levels, Topology};
 use nestar_kernels::PATCH;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -198,7 +198,8 @@ impl Replays {
     {
         let replay = move |world: &World, case: &CellCase| {
             let domain = &world.resource::<Topology>().domain;
-            let geometry = geometry(domain, case.level, [case.time, case.dt]);
+            let of_time = world.resource::<Levels>().numbers_at(case.time);
+            let geometry = geometry(domain, case.level, [case.time, case.dt], of_time);
             let (pool, numbers) = (Pool::<F>::of(world), numbers.as_deref());
             pool.replay_case::<M>(case, &geometry, calls, chosen, numbers, &parameters)
         };

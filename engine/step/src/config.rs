@@ -10,6 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Name of the list of scenarios in [`TableSchema::with_words`](nestar_deck::TableSchema::with_words).
 pub const SCENARIOS: &str = "scenarios";
@@ -564,8 +565,33 @@ impl Settings {
 }
 
 /// Holds numbers that plugins store as attributes of snapshots, by attribute name.
-#[derive(Resource, Clone, Debug, Default)]
-pub struct RunFacts(pub BTreeMap<String, f64>);
+#[derive(Resource, Clone, Default)]
+pub struct RunFacts {
+    /// Numbers that are the same in all snapshots.
+    pub constant: BTreeMap<String, f64>,
+    /// Numbers that depend on the simulation time of the snapshot.
+    pub of_time: Vec<FactsOfTime>,
+}
+
+/// Attributes of a snapshot as a function of its simulation time.
+pub type FactsOfTime = Arc<dyn Fn(f64) -> Vec<(String, f64)> + Send + Sync>;
+
+impl RunFacts {
+    /// Returns the attributes of a snapshot at `time`.
+    #[must_use]
+    pub fn at(&self, time: f64) -> BTreeMap<String, f64> {
+        let mut all = self.constant.clone();
+        all.extend(self.of_time.iter().flat_map(|facts| facts(time)));
+        all
+    }
+}
+
+/// Code units that change with the simulation time, if a plugin defines them: lengths in cm, masses in g and times in s.
+#[derive(Resource, Clone, Default)]
+pub struct ChangingUnits(pub Option<UnitsOfTime>);
+
+/// Code units of length, mass and time in cgs as a function of the simulation time.
+pub type UnitsOfTime = Arc<dyn Fn(f64) -> [f64; 3] + Send + Sync>;
 
 /// Collects the plugins' notes to the user, such as an unfavourable choice of settings. They are reported at the start of a run and
 /// after each root step.

@@ -134,7 +134,8 @@ impl Driver {
         world.resource::<Activity>().begin_phase(phase, level);
         let StepInterval { begin, dt, end } = step;
         let cell_width = world.resource::<Topology>().domain.cell_width(level);
-        let step = world.resource::<Levels>().clock(level).steps;
+        let levels = world.resource::<Levels>();
+        let (step, numbers) = (levels.clock(level).steps, levels.numbers_at(begin));
         *world.resource_mut::<LevelClock>() = LevelClock {
             level,
             step,
@@ -142,6 +143,7 @@ impl Driver {
             dt,
             end,
             cell_width,
+            numbers,
         };
         self.schedules.get(phase).run(world);
         let mut met = check_faults(world);

@@ -15,14 +15,14 @@ use super::memory::{MemoryGuard, MemorySharers};
 use super::regrid::{correct, restrict, share};
 use super::state::{PluginState, StateOperations, StateRegistry};
 use super::{
-    Activity, AlignedLevels, Catalogue, Driver, Error, KeptKeys, Phase, Remarks, Replays,
-    RunCounters, RunFacts, Schedules, Settings, StatelessSystem, StepLimits, StepReport, StepSet,
-    StepVerdict, Synchronise, SystemChain, SystemOptions, SystemOutcome, SystemSummary,
+    Activity, AlignedLevels, Catalogue, ChangingUnits, Driver, Error, KeptKeys, Phase, Remarks,
+    Replays, RunCounters, RunFacts, Schedules, Settings, StatelessSystem, StepLimits, StepReport,
+    StepSet, StepVerdict, Synchronise, SystemChain, SystemOptions, SystemOutcome, SystemSummary,
 };
 use bevy_ecs::component::RequiredComponentsError;
 use bevy_ecs::prelude::*;
 use hierarchy::{check_domain, check_mesh};
-use nestar_deck::Deck;
+use nestar_deck::{CodeUnits, Deck};
 use nestar_device::random::{Purposes, Stream};
 use nestar_engine_comm::{DiagnosticColumns, ExchangePlans, Halos, Ranks};
 use nestar_engine_data::PoolResource;
@@ -55,6 +55,15 @@ pub trait Plugin {
     /// Returns the names of the plugins that are built before this one, where they are part of the run.
     fn after(&self) -> &[&str] {
         &[]
+    }
+
+    /// Prepares the deck before any of its tables is read, such as the code units or keys that follow from the plugin's table.
+    ///
+    /// # Errors
+    /// An error in the plugin's deck table.
+    fn prepare(&self, deck: &mut Deck) -> Result<(), Error> {
+        let _ = deck;
+        Ok(())
     }
 
     /// Declares additions to fields of other plugins, such as components or boundary rules. Called for all
@@ -212,6 +221,39 @@ impl Engine {
     #[must_use]
     pub fn precision(&self) -> Precision {
         self.settings.run.precision
+    }
+
+    /// Returns the code units at `time`, which change during a run only if a plugin defines them so.
+    #[must_use]
+    pub fn units_at(&self, time: f64) -> CodeUnits {
+        let units = self.settings.units.clone();
+        match &self.world.resource::<ChangingUnits>().0 {
+            None => units,
+            Some(sizes) => {
+                let [length_cgs, mass_cgs, time_cgs] = sizes(time);
+                CodeUnits {
+                    length_cgs,
+                    mass_cgs,
+                    time_cgs,
+                    ..units
+                }
+            }
+        }
+    }
+
+    /// Returns the code units at the present time.
+    #[must_use]
+    pub fn present_units(&self) -> CodeUnits {
+        self.units_at(self.world.resource::<Levels>().time(0))
+    }
+
+    /// Returns the code units of data of several times: without factors to cgs if the units change with time.
+    #[must_use]
+    pub fn lasting_units(&self) -> CodeUnits {
+        match self.settings.units.are_changing {
+            true => CodeUnits::default(),
+            false => self.settings.units.clone(),
+        }
     }
 
     /// Returns the largest number of levels.
@@ -473,6 +515,7 @@ fn insert_empty(world: &mut World) {
     world.init_resource::<RepairedOnHost>();
     world.init_resource::<DiagnosticColumns>();
     world.init_resource::<RunFacts>();
+    world.init_resource::<ChangingUnits>();
     world.init_resource::<Remarks>();
     world.init_resource::<KeptKeys>();
     world.init_resource::<StateRegistry>();

@@ -25,7 +25,7 @@ pub use activity::{Activity, RunCounters, short_name};
 pub use budgets::{BudgetId, Budgets};
 pub use capture::{Capture, Replays, check_faults};
 pub use catalogue::{Catalogue, CatalogueEntry, PluginPlace, plugin_order};
-pub use config::{KeptKeys, Remarks, RunFacts, Settings, tables};
+pub use config::{ChangingUnits, KeptKeys, Remarks, RunFacts, Settings, tables};
 pub use driver::{Driver, StepReport, StepVerdict, step_accepted};
 pub use engine::{Engine, HierarchyPreview, Plugin};
 pub use error::{AccessError, Error};

@@ -18,6 +18,8 @@ pub struct Place<R> {
     pub time: f64,
     /// Length of the step; 0 outside one.
     pub dt: R,
+    /// Numbers that follow the simulation time, in double precision; 1 where no plugin defines them.
+    pub numbers: [f64; 2],
 }
 
 /// Gives a function the states around a cell, instead of the cell's state alone.

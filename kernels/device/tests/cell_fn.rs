@@ -184,6 +184,7 @@ impl<R: Real> CellInputs<R> for At<'_, R> {
             level: 0,
             time: 0.0,
             dt: R::lit(0.5),
+            numbers: [1.0; 2],
         }
     }
 }

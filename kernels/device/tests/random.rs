@@ -94,6 +94,7 @@ fn place(level: i32, index: [i32; 3]) -> Place<f64> {
         level,
         time: 0.0,
         dt: 0.0,
+        numbers: [1.0; 2],
     }
 }
 

@@ -203,7 +203,8 @@ pub fn jeans_cells<R: Real>(rho: R, c_s: R, gravity: R, width: R) -> R {
 #[device]
 pub fn jeans<R: Real>(u: [R; 2], at: &Place<R>, cells: R, gravity: R) -> bool {
     let width = at.width[0].max(at.width[1]).max(at.width[2]);
-    jeans_cells(u[0], u[1], gravity, width) < cells
+    // the first number of the clock is the factor of gravitational accelerations
+    jeans_cells(u[0], u[1], gravity * R::from_f64(at.numbers[0]), width) < cells
 }
 
 /// Returns `true` if the cell overlaps the box from `left` to `right`, so that a region is refined however small it is.

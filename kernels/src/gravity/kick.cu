@@ -34,10 +34,7 @@ PATCH_KERNEL(gravity_kick, gravity::KickParameters) {
     REAL* pending_energy = (REAL*)p.pending_energy + (rs::i64)row * mesh::CELLS + cell;
     if (p.stage == 1) *pending_energy = before.energy - after.energy;
     REAL energy = after.energy;
-    if (p.stage == 2) {
-      energy = energy_by_flux::energy_after_kick<REAL>(before, after, *pending_energy);
-      if (p.internal) u[p.internal * mesh::CELLS] = u[p.internal * mesh::CELLS] + (energy - after.energy);
-    }
+    if (p.stage == 2) energy = energy_by_flux::energy_after_kick<REAL>(before, after, *pending_energy);
     u[4 * mesh::CELLS] = energy;
   }
 }

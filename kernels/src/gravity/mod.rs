@@ -92,8 +92,6 @@ pub struct KickParameters<R> {
     pub pending_energy: Address<R>,
     /// Stage of the step: 0 plain, 1 first, 2 last, as [`KickStage`].
     pub stage: i32,
-    /// Component of the internal energy; 0 if there is none.
-    pub internal: i32,
     /// `true` if component 4 is the energy.
     pub energy: bool,
 }
@@ -132,13 +130,12 @@ pub struct KickSettings<R> {
     pub fourth: bool,
     /// Length of the kick.
     pub dt: R,
-    /// Component of the internal energy, if there is one.
-    pub internal: Option<usize>,
     /// `true` if component 4 is the energy; without, only the stage [`KickStage::Plain`] is possible.
     pub energy: bool,
 }
 
-/// Kicks the gas of a row. The internal energy, if it is a component, takes the difference of the pending energy and the work of the kicks.
+/// Kicks the gas of a row. A component with the internal energy takes nothing of the pending energy, which is small against the kinetic one and
+/// would heat cold gas: where the total energy is accurate, the next step sets the component.
 ///
 /// # Safety
 /// Nobody else may use this row of `gas` and of the pending energy meanwhile.
@@ -149,12 +146,7 @@ pub unsafe fn kick<R: Real>(
     settings: KickSettings<R>,
     stage: &KickStage<Rows<R>>,
 ) {
-    let KickSettings {
-        fourth,
-        dt,
-        internal,
-        energy,
-    } = settings;
+    let KickSettings { fourth, dt, energy } = settings;
     let slopes = slopes.of(row, fourth);
     // SAFETY: the caller's contract.
     let gas = unsafe { gas.row_mut(row) };
@@ -171,13 +163,8 @@ pub unsafe fn kick<R: Real>(
         }
         KickStage::Last(pending_energy) => {
             let pending_energy = &pending_energy.row(row)[..CELLS];
-            let (gas, behind) = gas.split_at_mut(5 * CELLS);
             kick_cells(&slopes, gas, dt, |cell, before, after| {
-                let energy = energy_after_kick(before, after, pending_energy[cell]);
-                if let Some(component) = internal {
-                    behind[(component - 5) * CELLS + cell] += energy - after.energy;
-                }
-                energy
+                energy_after_kick(before, after, pending_energy[cell])
             });
         }
     }

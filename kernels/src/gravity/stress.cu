@@ -96,7 +96,6 @@ PATCH_KERNEL(gravity_correct_impulse, gravity::ImpulseCorrection) {
     if (p.pending_energy) {
       REAL* pending_energy = (REAL*)p.pending_energy + (rs::i64)row * mesh::CELLS + cell;
       energy = ::nestar_kernels::gravity::energy_by_flux::energy_after_kick<REAL>(before, after, *pending_energy);
-      if (p.internal) u[p.internal * mesh::CELLS] = u[p.internal * mesh::CELLS] + (energy - after.energy);
       *pending_energy = REAL(0);
     }
     store(u, after, energy);

@@ -169,8 +169,6 @@ pub struct ImpulseCorrection<R> {
     pub components: i32,
     /// Number of rows.
     pub count: i32,
-    /// Component of the internal energy; 0 if there is none.
-    pub internal: i32,
 }
 
 /// Data of the stresses on a level.
@@ -317,12 +315,11 @@ pub unsafe fn predict_impulse<R: Real>(
 }
 
 /// Adds the pending impulse to the gas of a row, and the pending energy if given (otherwise the internal energy stays
-/// constant). The component `internal`, the internal energy, takes the difference of the pending energy and the work of
-/// the impulse.
+/// constant). A component with the internal energy takes nothing: where the total energy is accurate, the next step sets it.
 ///
 /// # Safety
 /// Nobody else may use this row of `gas`, `impulse` and `pending_energy` meanwhile.
-pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, internal: Option<usize>, row: u32) {
+pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, row: u32) {
     let ImpulseRows {
         gas,
         impulse,
@@ -330,7 +327,6 @@ pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, internal: Option<u
     } = rows;
     // SAFETY: the caller's contract.
     let (gas, impulse) = unsafe { (gas.row_mut(row), impulse.row_mut(row)) };
-    let (gas, behind) = gas.split_at_mut(5 * CELLS);
     let impulse = &mut impulse[..3 * CELLS];
     for cell in 0..CELLS {
         let before = state(gas, cell);
@@ -340,9 +336,6 @@ pub unsafe fn correct_impulse<R: Real>(rows: &ImpulseRows<R>, internal: Option<u
             None => after.energy,
         };
         store(gas, cell, &after, energy);
-        if let Some(component) = internal {
-            behind[(component - 5) * CELLS + cell] += energy - after.energy;
-        }
         for axis in 0..3 {
             impulse[axis * CELLS + cell] = R::lit(0.0);
         }

@@ -47,6 +47,7 @@ impl CellBlock {
             width: [0, 1, 2].map(width),
             time,
             dt: 0.0,
+            numbers: [1.0; 2],
         }
     }
 
@@ -87,6 +88,8 @@ pub struct LevelGeometry {
     pub time: f64,
     /// Length of the step, code units.
     pub dt: f64,
+    /// Numbers that follow the simulation time; 1 where no plugin defines them, and for boundary rules.
+    pub numbers: [f64; 2],
 }
 
 /// Returns the place of cell `cell` (0 to 511) of the patch with index `patch`.
@@ -119,5 +122,6 @@ pub fn place_of<R: Real>(g: &LevelGeometry, at: [i32; 3]) -> Place<R> {
         level: g.level,
         time: g.time,
         dt: R::from_f64(g.dt),
+        numbers: g.numbers,
     }
 }

@@ -14,6 +14,7 @@ RS_FN Place place_of(const GhostQuery& at) {
   g.level = at.level;
   g.time = at.time;
   g.dt = 0.0;
+  for (int n = 0; n < 2; ++n) g.numbers[n] = 1.0;
   return ::nestar_kernels::mesh::block::place_of<REAL>(g, rs::arr<int, 3>{{at.index[0], at.index[1], at.index[2]}});
 }
 

@@ -136,9 +136,13 @@ fn assemble<'a>(
     ranks: Ranks,
     parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<SelectedPhysics<'a>, Error>,
 ) -> Result<nestar_engine::Engine, Error> {
+    let selected = parts(&mut deck, root)?;
+    let known = built_in_plugins(&MeshConfig::default(), &TimeConfig::default());
+    for plugin in plugins_of_run(&known, &selected) {
+        plugin.plugin.prepare(&mut deck)?;
+    }
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
-    let selected = parts(&mut deck, root)?;
     let mut time = TimeConfig::default();
     let read_time = |deck: &mut Deck| {
         time = deck.table("time")?;
@@ -238,6 +242,7 @@ mod tests {
                 "cooling",
                 "spheres",
                 "particles",
+                "cosmology",
                 "views",
                 "pictures",
                 "scenario",

@@ -39,14 +39,22 @@ fn temperature<R: Real>(u: [R; 5], gamma: R) -> R {
 
 /// Temperature in kelvin.
 #[device]
-fn temperature_k<R: Real>(u: [R; 5], gamma: R, kelvin: R) -> R {
-    temperature(u, gamma) * kelvin
+fn temperature_k<R: Real>(u: [R; 5], at: &Place<R>, gamma: R, kelvin: R) -> R {
+    temperature(u, gamma) * kelvin * per_velocity_squared(at)
+}
+
+/// Square of the present code velocity over that at a scale factor of 1.
+#[device]
+fn per_velocity_squared<R: Real>(at: &Place<R>) -> R {
+    let a = at.numbers[0];
+    R::from_f64(1.0 / (a * a))
 }
 
 /// Particles per cubic centimetre.
 #[device]
-fn number_density_cm3<R: Real>(density: R, per_density: R) -> R {
-    density * per_density
+fn number_density_cm3<R: Real>(density: R, at: &Place<R>, per_density: R) -> R {
+    let a = at.numbers[0];
+    density * per_density * R::from_f64(1.0 / (a * a * a))
 }
 
 /// Pressure over density to the power gamma.
@@ -75,8 +83,8 @@ fn cold_temperature<R: Real>(u: [R; 2], gamma: R) -> R {
 
 /// Temperature in kelvin from density and internal energy.
 #[device]
-fn cold_temperature_k<R: Real>(u: [R; 2], gamma: R, kelvin: R) -> R {
-    cold_temperature(u, gamma) * kelvin
+fn cold_temperature_k<R: Real>(u: [R; 2], at: &Place<R>, gamma: R, kelvin: R) -> R {
+    cold_temperature(u, gamma) * kelvin * per_velocity_squared(at)
 }
 
 /// Entropy from density and internal energy.

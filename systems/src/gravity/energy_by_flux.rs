@@ -6,7 +6,7 @@ use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::GasKick;
 use super::level_solver::{DeviceSolver, PendingEnergy, for_each_row};
 use super::solver_field;
-use crate::fields::{MassFlux, Potential};
+use crate::fields::{MassFlux, Potential, gravity_strength};
 use crate::order::{Advance, Split};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -44,12 +44,11 @@ pub(super) fn register_flux_work(sim: &mut Engine) -> Result<(), Error> {
 /// Kicks the gas before a step, and after it with the pending energy.
 fn kick_gas_with_flux_work(
     mut kick: GasKick,
-    levels: Res<Levels>,
     mut complete: ResMut<CompleteKicks>,
     mut pending_energy: Write<PendingEnergy>,
 ) -> Result<(), Error> {
-    let (level, begin) = (kick.clock.level, kick.clock.time);
-    if begin == levels.time(level) {
+    let level = kick.clock.level;
+    if kick.is_first() {
         complete.0[level] = true;
         return kick.apply(KickStage::First(&pending_energy.change()));
     }
@@ -61,12 +60,14 @@ fn kick_gas_with_flux_work(
 
 /// Adds the flux work over the first half of a step, at the potential before it.
 fn add_work_before_step(mut work: FluxWorkInput) -> Result<(), Error> {
-    work.add()
+    let time = work.clock.time;
+    work.add(time)
 }
 
 /// Adds the flux work over the second half of a step, at the potential after it.
 pub(super) fn add_work_after_step(mut work: FluxWorkInput) -> Result<(), Error> {
-    work.add()
+    let time = work.clock.end;
+    work.add(time)
 }
 
 /// Data of the flux work.
@@ -96,17 +97,18 @@ impl FluxWorkInput<'_, '_> {
         complete.0[level]
     }
 
-    /// Adds the flux work over half a step at the present potential to the pending energy.
-    fn add(&mut self) -> Result<(), Error> {
+    /// Adds the flux work over half a step at the present potential, which is that of `time`, to the pending energy.
+    fn add(&mut self, time: f64) -> Result<(), Error> {
         if !self.is_due() {
             return Ok(());
         }
         let clock = &self.clock;
+        let half = 0.5 * clock.dt * gravity_strength(&self.levels, time);
         let potential = self.potential.get(1)?;
         let (mass, pending_energy) = (self.mass.own(), self.pending_energy.change());
         let (weight, rates) = (
             potential.weights_on(0)[1],
-            clock.cell_width.map(|w| 0.5 * clock.dt / w),
+            clock.cell_width.map(|w| half / w),
         );
         if let Some(kernels) = &self.solver.kernels {
             let rows = pending_energy.rows().len();

@@ -4,12 +4,12 @@ use super::diagnostics::report_non_finite;
 use super::exterior_potential::ExteriorPotential;
 use super::level_solver::{DeviceSolver, PendingEnergy, PoissonEquation, for_each_row};
 use super::systems::Gravity;
-use crate::fields::{Gas, GasModel, Matter, Potential};
+use crate::fields::{Gas, GasModel, Matter, Potential, gravity_strength};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Address, Lane, Number};
 use nestar_engine::data::{Element, Field, LevelRows};
-use nestar_engine::mesh::{LevelClock, parallel};
+use nestar_engine::mesh::{LevelClock, Levels, parallel};
 use nestar_engine::step::{FieldView, Read, StepLimits, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::CELLS;
@@ -62,6 +62,7 @@ pub(super) fn device_slopes<P: Field, E: Field>(
 #[derive(SystemParam)]
 pub(super) struct GasKick<'w, 's> {
     pub clock: Res<'w, LevelClock>,
+    pub levels: Res<'w, Levels>,
     gravity: Res<'w, Gravity>,
     equation: Res<'w, PoissonEquation>,
     exterior_potential: Res<'w, ExteriorPotential>,
@@ -87,13 +88,29 @@ fn on_device(stage: &KickStage<&FieldView<PendingEnergy>>) -> (Address<Number>, 
 }
 
 impl GasKick<'_, '_> {
+    /// Returns `true` if the kick is that before the step.
+    pub fn is_first(&self) -> bool {
+        self.clock.time == self.levels.time(self.clock.level)
+    }
+
+    /// Returns the factor of accelerations at the time of the potential: that of the begin or of the end of the step.
+    fn strength(&self) -> f64 {
+        let clock = &self.clock;
+        let time = if self.is_first() {
+            clock.time
+        } else {
+            clock.end
+        };
+        gravity_strength(&self.levels, time)
+    }
+
     /// Applies the kick as a stage of a step.
     pub fn apply(&mut self, stage: KickStage<&FieldView<PendingEnergy>>) -> Result<(), Error> {
         let (potential, matter) = (self.potential.get(REACH)?, self.matter.get(REACH)?);
         let (gravity, exterior, equation) =
             (&self.gravity, &*self.exterior_potential, *self.equation);
-        let (gas, dt) = (self.gas.change(), self.clock.dt);
-        let internal = self.model.internal_energy();
+        let dt = self.clock.dt * self.strength();
+        let gas = self.gas.change();
         let energy = self.model.equation.has_energy();
         if let Some(kernels) = &self.solver.kernels {
             let slope = device_slopes(
@@ -113,7 +130,6 @@ impl GasKick<'_, '_> {
                 components: gas.components() as i32,
                 pending_energy,
                 stage,
-                internal: internal.map_or(0, |component| component as i32),
                 energy,
             };
             kernels.kick.count_work(rows * CELLS, rows * CELLS * 8 * 11);
@@ -121,7 +137,7 @@ impl GasKick<'_, '_> {
         }
         in_precision!(gas.precision(), R => {
             let slopes = host_slopes::<R, _, _>(&potential, &matter, exterior, equation);
-            let settings = KickSettings { fourth: gravity.config.order == 4, dt: R::lit(dt), internal, energy };
+            let settings = KickSettings { fourth: gravity.config.order == 4, dt: R::lit(dt), energy };
             let rows = gas.present::<R>();
             let stage = match stage {
                 KickStage::Plain => KickStage::Plain,
@@ -144,6 +160,7 @@ pub(super) fn limit_by_gravity(
     solver: Res<DeviceSolver>,
     read_potential: Read<Potential, REACH>,
     read_matter: Read<Matter, REACH>,
+    levels: Res<Levels>,
     mut limits: ResMut<StepLimits>,
 ) -> Result<(), Error> {
     // there is no potential yet
@@ -178,6 +195,7 @@ pub(super) fn limit_by_gravity(
         )?;
     }
     // all ranks propose; if no cell was reported, a non-finite value stops the run
+    let rate = rate * gravity_strength(&levels, levels.time(rows.level()));
     let dt = (gravity.config.limit / rate).sqrt();
     limits.propose("gravity", dt);
     Ok(())

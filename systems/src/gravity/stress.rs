@@ -14,7 +14,7 @@ use super::gas_kick::{REACH, device_slopes, host_slopes};
 use super::level_solver::{DeviceSolver, PendingEnergy, PoissonEquation, for_each_row};
 use super::systems::Gravity;
 use super::{energy_by_flux, solver_field};
-use crate::fields::{Gas, GasModel, Matter, Potential};
+use crate::fields::{Gas, Matter, Potential};
 use crate::order::{Advance, Ready, Split, Synchronise};
 use crate::register::MatterSources;
 use bevy_ecs::prelude::*;
@@ -311,7 +311,6 @@ struct ImpulseCorrector<'w, 's> {
     stress: ResMut<'w, StressState>,
     gas: Write<'w, 's, Gas>,
     impulse: Write<'w, 's, PendingImpulse>,
-    model: Res<'w, GasModel>,
 }
 
 /// Corrects the impulse at the end of the step of the current level.
@@ -346,7 +345,6 @@ impl ImpulseCorrector<'_, '_> {
     }
 
     fn apply(&mut self, pending_energy: Option<&FieldView<PendingEnergy>>) -> Result<(), Error> {
-        let internal = self.model.internal_energy();
         let (gas, impulse) = (self.gas.change(), self.impulse.change());
         if let (Some(kernels), Some(own)) = (&self.solver.kernels, &self.stress.kernels) {
             let rows = gas.rows().len();
@@ -357,7 +355,6 @@ impl ImpulseCorrector<'_, '_> {
                 pending_energy: address(pending_energy),
                 components: gas.components() as i32,
                 count: rows as i32,
-                internal: internal.map_or(0, |component| component as i32),
             };
             own.correct_impulse
                 .count_work(rows * CELLS, rows * CELLS * 8 * 16);
@@ -366,7 +363,7 @@ impl ImpulseCorrector<'_, '_> {
         in_precision!(gas.precision(), R => {
             let rows = impulse_rows::<R>(&gas, &impulse, pending_energy);
             // SAFETY: distinct rows.
-            for_each_row(gas.rows(), |row| unsafe { stress::correct_impulse(&rows, internal, row) });
+            for_each_row(gas.rows(), |row| unsafe { stress::correct_impulse(&rows, row) });
         });
         Ok(())
     }

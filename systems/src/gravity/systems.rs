@@ -5,7 +5,7 @@ use super::diagnostics::{Residuals, report_non_finite};
 use super::fine_correction::CoarseUpdate;
 use super::level_solver::{DeviceSolver, LevelSolver, PoissonEquation, PotentialField};
 use super::root_level::{Root, RootMethods, RootSums};
-use crate::fields::{Gas, Matter};
+use crate::fields::{self, Gas, Matter};
 use crate::order::{Advance, Aligned, Ready};
 use crate::register::{GravitySources, MatterSources, prepare_update};
 use bevy_ecs::prelude::*;
@@ -237,6 +237,7 @@ pub(super) fn register_density(sim: &mut Engine, closed: bool) {
     sim.gravity_source("gas", gas_density);
     prepare_update::<(Matter, Gas), density>(sim);
     if closed {
+        sim.world.init_resource::<fields::MeanDensity>();
         sim.system_in(Ready::Recompute, compute_initial_mean_density)
             .before(solve_initial_potential);
         sim.system_in(Advance::Potential, compute_mean_density)
@@ -272,6 +273,7 @@ struct MeanDensity<'w, 's> {
     solver: Res<'w, DeviceSolver>,
     ranks: Res<'w, Ranks>,
     equation: ResMut<'w, PoissonEquation>,
+    mean: ResMut<'w, fields::MeanDensity>,
 }
 
 impl MeanDensity<'_, '_> {
@@ -280,6 +282,7 @@ impl MeanDensity<'_, '_> {
         if level == 0 {
             let summed = RootSums::plain(self.matter.own_on(level));
             self.equation.mean = summed.mean(&self.ranks, self.solver.kernels.as_ref())?;
+            self.mean.0 = self.equation.mean;
         }
         Ok(())
     }

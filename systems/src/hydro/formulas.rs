@@ -304,10 +304,10 @@ fn amounts(
     }
     let amount = |plain, other, per| Amount::of(deck, path, [plain, other], per, variables);
     let number = ("number_density_cm3", &config.number_density_cm3);
-    let factor = physical.map(|p| 1.0 / p.number_density);
+    let factor = physical.map(|p| 1.0 / p.initial_number_density());
     let density = amount(("density", &config.density), number, factor)?;
     let kelvins = ("temperature_k", &config.temperature_k);
-    let factor = physical.map(|p| 1.0 / p.kelvin);
+    let factor = physical.map(|p| 1.0 / p.initial_kelvin());
     let pressure = amount(("pressure", &config.pressure), kelvins, factor)?;
     let text = match (pressure.factor, &model.pressure_formula) {
         (Some(_), Some(_)) => pressure.said.into(),
@@ -343,7 +343,7 @@ fn density_alone(
         }
     }
     let number = ("number_density_cm3", &config.number_density_cm3);
-    let factor = model.physical.map(|p| 1.0 / p.number_density);
+    let factor = model.physical.map(|p| 1.0 / p.initial_number_density());
     let given = [("density", &config.density), number];
     let density = Amount::of(deck, path, given, factor, variables)?;
     let text = density.text();

@@ -18,7 +18,7 @@ pub mod systems;
 
 use crate::fields::quantities::{WITH_UNITS, derived_fields, vocabulary};
 use crate::fields::{
-    Derived, Gas, GasDeclarations, GasModel, MagneticFaces, MassFlux, SET_TOLERANCE,
+    Derived, Gas, GasDeclarations, GasModel, GasUnits, MagneticFaces, MassFlux, SET_TOLERANCE,
 };
 use crate::order::{Advance, Limit};
 use crate::units::Units;
@@ -32,7 +32,7 @@ use nestar_engine::data::device::DevicePool;
 use nestar_engine::data::{
     Component, Correct, FieldSpec, LeadingState, Pool, Precision, Prolong, Restrict, Store,
 };
-use nestar_engine::mesh::Topology;
+use nestar_engine::mesh::{Levels, Topology};
 use nestar_engine::step::{Remarks, RunFacts};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::choice::Choice;
@@ -138,13 +138,17 @@ fn faces_on_device<'a>(sim: &'a Engine, model: &GasModel) -> Option<&'a DevicePo
 /// Adds facts about the gas to snapshots and columns to the diagnostics.
 fn facts(sim: &mut Engine, model: &GasModel) {
     let mut facts = sim.world.resource_mut::<RunFacts>();
-    facts.0.insert("gamma".into(), model.gamma);
+    facts.constant.insert("gamma".into(), model.gamma);
     if let Some([constant, _]) = model.polytrope() {
-        facts.0.insert("polytropic_constant".into(), constant);
+        facts
+            .constant
+            .insert("polytropic_constant".into(), constant);
     }
     if let Some(physical) = model.physical.filter(|_| !model.replaces(WITH_UNITS[0])) {
         let weight = physical.mean_molecular_weight;
-        facts.0.insert("mean_molecular_weight".into(), weight);
+        facts
+            .constant
+            .insert("mean_molecular_weight".into(), weight);
     }
     diagnostics::register(sim, model);
 }
@@ -158,6 +162,12 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
     sim.world.resource_mut::<Remarks>().0.extend(remarks);
     let scalars = config.checked_scalars(&sim.deck)?;
     let initial = scalars.iter().map(|name| declared.initial(name)).collect();
+    let [first_scale_factor, _] = sim.world.resource::<Levels>().numbers_at(0.0);
+    let physical = config.physical(&sim.deck, Units::find(sim))?;
+    let physical = physical.map(|physical| GasUnits {
+        first_scale_factor,
+        ..physical
+    });
     let mut model = GasModel {
         equation: config.eos.0,
         law: config.law(),
@@ -167,7 +177,7 @@ fn gas(sim: &mut Engine, declared: GasDeclarations) -> Result<(HydroConfig, GasM
         scalars,
         initial,
         derived: Vec::new(),
-        physical: config.physical(&sim.deck, Units::find(sim))?,
+        physical,
         pressure_formula: None,
         frozen: config.frozen,
         riemann: config.riemann(),

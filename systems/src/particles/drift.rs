@@ -11,6 +11,7 @@ use super::pages::{PAGE, Page, ParticlePages, ParticleReal};
 use super::patch_exchange::{DriftResult, Escaped, Outgoing, exchange};
 use super::species::{PatchParticles, Species, SpeciesMap};
 use super::{Motion, device, wall_bits};
+use crate::fields::SCALE_FACTOR;
 use bevy_ecs::prelude::*;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
@@ -57,10 +58,30 @@ struct Drift<'a, R> {
     walls: [[bool; 2]; 3],
     /// Mass quanta per unit mass.
     quanta_per_mass: f64,
-    /// Half the step.
+    /// Length of the kick.
     half: R,
     /// Step over patch width, by axis.
     rate: [R; 3],
+}
+
+/// The step of a level.
+#[derive(Clone, Copy)]
+struct PredictedStep {
+    level: usize,
+    dt: f64,
+    /// Length of the kick: half the step times the factor of accelerations.
+    half: f64,
+}
+
+impl PredictedStep {
+    /// Returns the step of a clock. The stored accelerations are those of its begin.
+    fn of(clock: &LevelClock) -> Self {
+        Self {
+            level: clock.level,
+            dt: clock.dt,
+            half: 0.5 * clock.dt * clock.numbers[SCALE_FACTOR],
+        }
+    }
 }
 
 /// Drifted particles of a page, before boundaries are applied.
@@ -78,7 +99,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
     fn of(
         topology: &'a Topology,
         level: usize,
-        dt: f64,
+        PredictedStep { dt, half, .. }: PredictedStep,
         own: bool,
         motion: &Motion,
         quanta_per_mass: f64,
@@ -90,7 +111,7 @@ impl<'a, R: ParticleReal> Drift<'a, R> {
             own,
             walls: motion.walls,
             quanta_per_mass,
-            half: R::lit(0.5 * dt),
+            half: R::lit(half),
             rate: width.map(|width| R::lit(dt / width)),
         }
     }
@@ -304,7 +325,7 @@ fn marks(directions: &[u32; PAGE]) -> u32 {
 fn device_step<'a>(
     topology: &'a Topology,
     tables: Option<&DeviceTopology>,
-    clock: &LevelClock,
+    taken: PredictedStep,
     motion: &Motion,
     quanta_per_mass: f64,
     species: &Species,
@@ -315,8 +336,9 @@ fn device_step<'a>(
         topology,
         tables: device::tables(tables),
         revision: tables.revision(),
-        level: clock.level,
-        dt: clock.dt,
+        level: taken.level,
+        dt: taken.dt,
+        half: taken.half,
         walls: wall_bits(motion.walls),
         quanta_per_mass,
         mass: species.mass,
@@ -327,23 +349,16 @@ fn device_step<'a>(
 /// Drifts a species on the host.
 fn drift_on_host<R: ParticleReal>(
     topology: &Topology,
-    clock: &LevelClock,
+    taken: PredictedStep,
     motion: &Motion,
     quanta_per_mass: f64,
     species: &mut Species,
 ) -> DriftResult {
-    let own = Drift::<R>::of(
-        topology,
-        clock.level,
-        clock.dt,
-        true,
-        motion,
-        quanta_per_mass,
-    );
+    let own = Drift::<R>::of(topology, taken.level, taken, true, motion, quanta_per_mass);
     let mut all = own.all(species);
-    if let Some(below) = clock.level.checked_sub(1) {
+    if let Some(below) = taken.level.checked_sub(1) {
         let coarser =
-            Drift::<R>::of(topology, below, clock.dt, false, motion, quanta_per_mass).all(species);
+            Drift::<R>::of(topology, below, taken, false, motion, quanta_per_mass).all(species);
         all.parcels.extend(coarser.parcels);
         all.lost.count += coarser.lost.count;
         all.lost.mass += coarser.lost.mass;
@@ -367,6 +382,7 @@ pub(super) fn drift_particles(
 ) -> Result<(), Error> {
     let mut lost = vec![Escaped::default(); all.0.len()];
     let tables = rows.view().tables;
+    let taken = PredictedStep::of(&clock);
     for (n, species) in all.0.iter_mut().enumerate() {
         if motion.shuffle && clock.level == 0 {
             species.shuffle()?;
@@ -375,7 +391,7 @@ pub(super) fn drift_particles(
         let step = device_step(
             &topology,
             tables,
-            &clock,
+            taken,
             &motion,
             quanta_per_mass,
             species,
@@ -384,7 +400,7 @@ pub(super) fn drift_particles(
         let (mut drifted, counted) = match tables.zip(step.as_ref()) {
             Some((tables, step)) => species.begin_device_step(step, tables)?,
             None => in_precision!(species.precision(), R => {
-                (drift_on_host::<R>(&topology, &clock, &motion, quanta_per_mass, species), None)
+                (drift_on_host::<R>(&topology, taken, &motion, quanta_per_mass, species), None)
             }),
         };
         lost[n] = drifted.lost;

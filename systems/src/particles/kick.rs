@@ -15,7 +15,7 @@ use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
 use super::species::{Species, SpeciesMap};
 use super::time_step::MaxMagnitudes;
 use super::vector_window::{PageClouds, REACH, VectorWindow, reached};
-use crate::fields::{Acceleration, PairAcceleration};
+use crate::fields::{Acceleration, PairAcceleration, gravity_strength};
 use crate::order::{Advance, Aligned, Ready, Synchronise};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -471,13 +471,14 @@ struct KickStep {
     deep: DeepParticles,
 }
 
-/// Kicks the particles of a species that a level moves, on the host or on a device.
+/// Kicks the particles of a species that a level moves, on the host or on a device. `strength` is the factor of accelerations.
 fn kick<F: KickField>(
     species: &mut Species,
     topology: &Topology,
     motion: &Motion,
     field: &FieldView<F>,
     step: KickStep,
+    strength: f64,
 ) -> Result<(), DeviceError> {
     let (tables, zone) = (field.place().tables, motion.zone_of(species));
     let part = match motion.has_pairs && zone > 0 {
@@ -491,6 +492,7 @@ fn kick<F: KickField>(
         kick,
         deep,
     } = step;
+    let half = half * strength;
     if !part.receives(kick, field.level()) {
         return Ok(());
     }
@@ -569,8 +571,9 @@ struct FallingParticles<'w> {
 impl FallingParticles<'_> {
     /// Kicks the particles that the level of a field moves.
     fn kick<F: KickField>(&mut self, field: &FieldView<F>, step: KickStep) -> Result<(), Error> {
+        let strength = gravity_strength(&self.levels, step.time);
         for species in self.species.falling() {
-            kick(species, &self.topology, &self.motion, field, step)?;
+            kick(species, &self.topology, &self.motion, field, step, strength)?;
         }
         Ok(())
     }

@@ -132,7 +132,7 @@ impl Plugin for Particles {
     }
 
     fn after(&self) -> &[&str] {
-        &["gravity", "spheres"]
+        &["gravity", "spheres", "cosmology"]
     }
 
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {

@@ -4,11 +4,12 @@ use super::Motion;
 use super::device::{DeviceParticles, ListId};
 use super::pages::{PAGE, Page, ParticleColumns, ParticlePages, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
+use crate::fields::SCALE_FACTOR;
 use bevy_ecs::prelude::*;
 use nestar_engine::data::LevelRows;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::DeviceError;
-use nestar_engine::mesh::{Topology, parallel};
+use nestar_engine::mesh::{LevelClock, Topology, parallel};
 use nestar_engine::step::StepLimits;
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::PATCH;
@@ -46,6 +47,7 @@ impl MaxRates {
 pub(super) fn limit_by_particles(
     rows: LevelRows,
     topology: Res<Topology>,
+    clock: Res<LevelClock>,
     mut motion: ResMut<Motion>,
     mut all: ResMut<SpeciesMap>,
     mut limits: ResMut<StepLimits>,
@@ -73,7 +75,7 @@ pub(super) fn limit_by_particles(
     motion.fastest = fastest.velocity;
     limits.propose("particles", motion.courant / fastest.velocity);
     if motion.acceleration > 0.0 {
-        let dt = motion.acceleration / fastest.acceleration.sqrt();
+        let dt = motion.acceleration / (fastest.acceleration * clock.numbers[SCALE_FACTOR]).sqrt();
         limits.propose("particle acceleration", dt);
     }
     Ok(())

@@ -53,7 +53,7 @@ pub fn power_by_shell(
 }
 
 /// Returns the signed wave number of mode `n` of `length`.
-fn signed(n: usize, length: usize) -> i64 {
+pub(super) fn signed(n: usize, length: usize) -> i64 {
     match 2 * n > length {
         true => n as i64 - length as i64,
         false => n as i64,

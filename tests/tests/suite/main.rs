@@ -9,6 +9,7 @@ mod cold_flow;
 mod conduction;
 mod conservation;
 mod cooling;
+mod cosmology;
 mod deck_columns;
 mod decks;
 mod derived_fields;

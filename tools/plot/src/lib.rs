@@ -109,5 +109,6 @@ pub fn code_units(snapshot: &Snapshot) -> CodeUnits {
         mass_cgs: units.mass_cgs,
         time_cgs: units.time_cgs,
         name: units.name.clone(),
+        ..CodeUnits::default()
     }
 }

@@ -67,8 +67,11 @@ pub fn rounded(value: f64) -> String {
     text.replace('-', "−")
 }
 
-/// Returns the text of the time of a snapshot.
+/// Returns the text of the time of a snapshot, or of its redshift if it has one.
 pub(crate) fn time_text(snapshot: &Snapshot, options: &PlotOptions) -> String {
+    if let Some(redshift) = snapshot.attributes().facts.get("redshift") {
+        return format!("z = {}", rounded(*redshift));
+    }
     let time = time_unit(snapshot, options);
     let value = rounded(snapshot.attributes().time * time.factor);
     format!("t = {value}{}", spaced(&without_code(&time.name)))

@@ -1,7 +1,7 @@
 //! Code units: the table `[units]`, and length, mass and time derived from three given units.
 
 use super::cgs::GRAVITATIONAL_CONSTANT;
-use super::{NEWTON, WORDS, Word, quantity, split_number};
+use super::{NEWTON, WORDS, Word, quantity, quantity_with, split_number};
 use crate::formula::dimension_of_key;
 use crate::units::dimension::{Dimension, kind};
 use nestar_deck_macro::deck;
@@ -168,6 +168,11 @@ pub struct CodeUnits {
     pub time_cgs: f64,
     /// Name of the unit system.
     pub name: String,
+    /// Further unit words that stand for pure numbers.
+    pub numbers: Vec<(String, f64)>,
+    /// `true` if the units of length and time change during the run, as a plugin has defined. A deck then states lengths and
+    /// masses with units, but neither times nor velocities.
+    pub are_changing: bool,
 }
 
 /// Name of the unit system of a dimensionless run.
@@ -180,6 +185,8 @@ impl Default for CodeUnits {
             mass_cgs: 1.0,
             time_cgs: 1.0,
             name: DIMENSIONLESS.into(),
+            numbers: Vec::new(),
+            are_changing: false,
         }
     }
 }
@@ -210,6 +217,7 @@ impl CodeUnits {
             mass_cgs,
             time_cgs,
             name: named.unwrap_or_else(made),
+            ..Self::default()
         })
     }
 
@@ -243,20 +251,36 @@ impl CodeUnits {
         Self::newton_constant_in(self.sizes())
     }
 
-    /// Returns the unit words with their values in code units.
-    pub(crate) fn names(&self) -> Vec<(String, f64)> {
+    /// Returns the unit words of the deck with their values in code units and their dimensions.
+    pub(crate) fn words(&self) -> Vec<((String, f64), Dimension)> {
         let value = |word: &Word| match word.dimension == NEWTON {
             true => self.newton_constant(),
             false => word.cgs / factor(self.sizes(), word.dimension),
         };
-        let named = WORDS.iter().map(|word| (word.name.into(), value(word)));
-        named.collect()
+        let powers = |dimension: [i32; 3]| Dimension::Powers(dimension.into());
+        let known = WORDS.iter().filter(|word| self.has(word.dimension));
+        let known = known.map(|word| ((word.name.into(), value(word)), powers(word.dimension)));
+        let numbers = self.numbers.iter().cloned();
+        known
+            .chain(numbers.map(|named| (named, powers([0; 3]))))
+            .collect()
     }
 
-    /// Returns the unit words with their dimensions, in the order of [`CodeUnits::names`].
-    pub(crate) fn dimensions() -> Vec<Dimension> {
-        let powers = |word: &Word| Dimension::Powers(word.dimension.into());
-        WORDS.iter().map(powers).collect()
+    /// Returns `true` if numbers in a deck may have a unit of this dimension.
+    fn has(&self, [_, _, time]: [i32; 3]) -> bool {
+        !self.are_changing || time == 0
+    }
+
+    /// Returns the value in cgs of a length such as `Mpc`, where words may stand for the `numbers`.
+    ///
+    /// # Errors
+    /// The text is not a length.
+    pub fn length_with(text: &str, numbers: &[(String, f64)]) -> Result<f64, String> {
+        let found = quantity_with(text, numbers)?;
+        match found.dimension {
+            Some([1, 0, 0]) => Ok(found.cgs),
+            _ => Err(format!("must be a length such as Mpc, found {text:?}")),
+        }
     }
 
     /// Reads a unit such as `km/s`.
@@ -264,8 +288,14 @@ impl CodeUnits {
     /// # Errors
     /// The text is not a unit.
     pub(crate) fn read(&self, text: &str) -> Result<MeasuringUnit, String> {
-        let found = quantity(text)?;
+        let found = quantity_with(text, &self.numbers)?;
         let powers = found.dimension.unwrap_or_default();
+        if !self.has(powers) {
+            let kind = kind(powers.into());
+            return Err(format!(
+                "`{text}` is {kind}, whose unit changes during this run: give the number in code units"
+            ));
+        }
         let size = found.cgs / factor(self.sizes(), powers);
         let dimension = Dimension::Powers(powers.into());
         Ok(MeasuringUnit::of(size, dimension))

@@ -150,6 +150,11 @@ const MAX_POWER: i32 = 9;
 /// # Errors
 /// Returns the reason if the text is invalid.
 fn quantity(text: &str) -> Result<Quantity, String> {
+    quantity_with(text, &[])
+}
+
+/// Parses a text as [`quantity`], with further words that stand for pure numbers.
+fn quantity_with(text: &str, numbers: &[(String, f64)]) -> Result<Quantity, String> {
     let mut found = Quantity {
         cgs: 1.0,
         dimension: None,
@@ -165,7 +170,7 @@ fn quantity(text: &str) -> Result<Quantity, String> {
             divides = true;
             continue;
         }
-        found.multiply(part, divides)?;
+        found.multiply(part, divides, numbers)?;
         divides = false;
         factors += 1;
     }
@@ -177,7 +182,12 @@ fn quantity(text: &str) -> Result<Quantity, String> {
 
 impl Quantity {
     /// Multiplies or divides by a number or a unit.
-    fn multiply(&mut self, part: &str, divides: bool) -> Result<(), String> {
+    fn multiply(
+        &mut self,
+        part: &str,
+        divides: bool,
+        numbers: &[(String, f64)],
+    ) -> Result<(), String> {
         if let Ok(number) = part.parse::<f64>() {
             self.cgs = match divides {
                 true => self.cgs / number,
@@ -185,7 +195,7 @@ impl Quantity {
             };
             return Ok(());
         }
-        let (word, power) = split(part)?;
+        let (word, power) = split_with(part, numbers)?;
         let power = if divides { -power } else { power };
         let dimension = self.dimension.get_or_insert([0; 3]);
         for (sum, own) in dimension.iter_mut().zip(word.1) {
@@ -206,7 +216,16 @@ type UnitFactor = (f64, [i32; 3]);
 
 /// Splits `cm3`, `cm^3` or `s^-1` into the unit and its power.
 fn split(part: &str) -> Result<(UnitFactor, i32), String> {
-    let sized = |name: &str| find(name).map(|word| (word.cgs, word.dimension));
+    split_with(part, &[])
+}
+
+/// Splits a unit as [`split`], with further words that stand for pure numbers.
+fn split_with(part: &str, numbers: &[(String, f64)]) -> Result<(UnitFactor, i32), String> {
+    let sized = |name: &str| {
+        let own = numbers.iter().find(|(own, _)| own == name);
+        let own = own.map(|(_, number)| (*number, [0; 3]));
+        own.or_else(|| find(name).map(|word| (word.cgs, word.dimension)))
+    };
     if let Some(word) = sized(part) {
         return Ok((word, 1));
     }

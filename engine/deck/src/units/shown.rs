@@ -232,6 +232,7 @@ mod tests {
             mass_cgs: 1.988_409_87e43,
             time_cgs: 3.085_677_581_491_367e16,
             name: "kpc, 1e10 Msun, km/s".into(),
+            ..CodeUnits::default()
         }
     }
 

@@ -39,6 +39,7 @@ pub(crate) fn attributes(
 pub(crate) fn described(sim: &Engine) -> store::Attributes {
     let settings = &sim.settings;
     let clock = sim.world.resource::<Levels>().clock(0);
+    let units = sim.units_at(clock.time);
     let faces = settings.domain.boundary.faces();
     let boundary: serde_json::Map<String, serde_json::Value> = ["x", "y", "z"]
         .into_iter()
@@ -54,12 +55,12 @@ pub(crate) fn described(sim: &Engine) -> store::Attributes {
         boundary: boundary.into(),
         precision: stored_precision(sim),
         units: store::CgsUnits {
-            length_cgs: settings.units.length_cgs,
-            mass_cgs: settings.units.mass_cgs,
-            time_cgs: settings.units.time_cgs,
-            name: settings.units.name.clone(),
+            length_cgs: units.length_cgs,
+            mass_cgs: units.mass_cgs,
+            time_cgs: units.time_cgs,
+            name: units.name,
         },
-        facts: sim.world.resource::<RunFacts>().0.clone(),
+        facts: sim.world.resource::<RunFacts>().at(clock.time),
         config: sim.deck.stored(),
         view: None,
         restart: serde_json::Map::new(),
@@ -84,7 +85,8 @@ pub(crate) fn cell_fields(sim: &Engine) -> Vec<store::FieldHeader> {
     let specs = stores.iter().map(|store| store.of(&sim.world).spec());
     let cells = specs.filter(|spec| spec.centring == Centring::Cell && spec.side == PATCH);
     let components = cells.flat_map(|spec| &spec.components);
-    let header = |own| cell_header(&sim.settings.units, own, data_type);
+    let units = sim.present_units();
+    let header = |own| cell_header(&units, own, data_type);
     components.map(header).collect()
 }
 
@@ -151,15 +153,15 @@ pub(crate) fn levels(
         nestar_engine_data::Precision::Single => store::DataType::F32,
         nestar_engine_data::Precision::Double => store::DataType::F64,
     };
+    let code = sim.present_units();
     let header = |(component, side, staggered): Shaped| {
-        let header = cell_header(&sim.settings.units, component, data_type);
+        let header = cell_header(&code, component, data_type);
         header.of_side(side as u64).on_sides(staggered)
     };
     let components = fields.iter().map(|field| field.of(&sim.world).spec());
     let mut headers: Vec<store::FieldHeader> =
         components.flat_map(components_of).map(header).collect();
-    let units = &sim.settings.units;
-    headers.extend((derived.fields()).map(|own| derived_header(units, own, data_type)));
+    headers.extend((derived.fields()).map(|own| derived_header(&code, own, data_type)));
     (0..=topology.finest())
         .map(|level| {
             let clock = sim.world.resource::<Levels>().clock(level);
@@ -282,8 +284,10 @@ impl DerivedArrays {
     pub fn new(sim: &Engine, fields: &[StoreRef]) -> Self {
         let topology = sim.world.resource::<Topology>();
         let geometry = |level: usize| {
-            let clock = sim.world.resource::<Levels>().clock(level);
-            geometry(&topology.domain, level, [clock.time, clock.dt])
+            let levels = sim.world.resource::<Levels>();
+            let clock = levels.clock(level);
+            let numbers = levels.numbers_at(clock.time);
+            geometry(&topology.domain, level, [clock.time, clock.dt], numbers)
         };
         let sources = fields
             .iter()

@@ -159,7 +159,7 @@ impl ParticleShards {
         sim: &Engine,
         mut plan: SnapshotPlan,
     ) -> Result<SnapshotPlan, SnapshotError> {
-        let units = &sim.settings.units;
+        let units = &sim.present_units();
         let mut kinds = self
             .kinds
             .iter()

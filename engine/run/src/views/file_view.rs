@@ -135,8 +135,10 @@ impl FileReader {
     /// Reads the patches of a level.
     fn level(&self, sim: &Engine, level: usize) -> Result<LevelValues, Error> {
         let (topology, rows) = (sim.world.resource::<Topology>(), self.rows(sim, level));
-        let time = sim.world.resource::<Levels>().clock(level).time;
-        let geometry = geometry(&topology.domain, level, [time, 0.0]);
+        let levels = sim.world.resource::<Levels>();
+        let time = levels.time(level);
+        let numbers = levels.numbers_at(time);
+        let geometry = geometry(&topology.domain, level, [time, 0.0], numbers);
         let origins = rows.iter().flat_map(|&row| topology.origin(row)).collect();
         let is_last = level == self.view.finest();
         let leaf = |&row: &u32| u8::from(is_last || topology.is_leaf(row));
@@ -184,7 +186,7 @@ impl FileReader {
 
     /// Returns the headers of the fields.
     fn headers(&self, sim: &Engine) -> Vec<FieldHeader> {
-        let code = &sim.settings.units;
+        let code = &sim.present_units();
         let header = |own: &Quantity| {
             let units = own.units.as_deref().unwrap_or(NO_UNIT);
             let factor = code.cgs_factor(units);

@@ -94,8 +94,10 @@ impl ViewReader {
         };
         let mut batches = Vec::new();
         for level in 0..=topology.finest().min(view.finest()) {
-            let time = sim.world.resource::<Levels>().clock(level).time;
-            let geometry = geometry(&topology.domain, level, [time, 0.0]);
+            let levels = sim.world.resource::<Levels>();
+            let time = levels.time(level);
+            let numbers = levels.numbers_at(time);
+            let geometry = geometry(&topology.domain, level, [time, 0.0], numbers);
             let used = |&row: &u32| {
                 let whole = level == view.finest() || topology.is_leaf(row);
                 whole && view.uses(&geometry, topology.index(row))

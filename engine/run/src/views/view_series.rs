@@ -361,7 +361,7 @@ fn open_files(
 
 /// Returns the plan of the series of a view.
 fn plan(sim: &Engine, path: &str, config: &ViewConfig, view: &dyn View) -> SeriesPlan {
-    let (layout, units) = (view.layout(), &sim.settings.units);
+    let (layout, units) = (view.layout(), &sim.lasting_units());
     let length = |name: &String| {
         let own = layout.coordinates.iter().find(|own| own.name == *name);
         own.map_or(1, |own| own.values.len() as u64)

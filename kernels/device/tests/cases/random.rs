@@ -34,6 +34,7 @@ pub fn deviates<R: Real>(x: &[R; 4]) -> [R; 8] {
         level: 3,
         time: 0.0f64,
         dt: x[0],
+        numbers: [1.0f64; 2],
     };
     let [a, b] = uniforms::<R>(in_cell(&stream, &at, 0));
     let [c, d] = normals::<R>(in_cell(&stream, &at, 1));

@@ -335,6 +335,7 @@ fn fields(app: &App) -> String {
         mean_molecular_weight: 1.0,
         kelvin: 1.0,
         number_density: 1.0,
+        first_scale_factor: 1.0,
     };
     let model = GasModel {
         physical: Some(one),

@@ -111,6 +111,7 @@ pub fn run(
     let deck = arguments.deck.read(app, &arguments.changes())?;
     let mut sim = app.simulation_on(deck, ranks.clone())?;
     let settings = sim.engine().settings.clone();
+    let units = sim.engine().lasting_units();
     let directory = arguments.directory();
     let directory = directory.unwrap_or_else(|| settings.output.directory.into());
     let is_first = ranks.rank() == 0;
@@ -119,7 +120,7 @@ pub fn run(
         quiet: arguments.quiet || !is_first,
         log: is_first.then(|| log.unwrap_or_else(|| directory.join("run.log"))),
         max_steps: settings.time.max_steps,
-        time: (settings.units).shown("time", arguments.units.units, settings.time.end),
+        time: units.shown("time", arguments.units.units, settings.time.end),
     });
     let head = sim.with(|sim| {
         if is_first {

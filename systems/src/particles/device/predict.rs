@@ -25,6 +25,8 @@ pub struct DeviceStep<'a> {
     pub level: usize,
     /// Length of the step.
     pub dt: f64,
+    /// Length of the kick: half the step times the factor of accelerations.
+    pub half: f64,
     /// Reflecting faces, as bits `2 * axis + side`.
     pub walls: u32,
     /// Mass quanta per unit mass.
@@ -80,7 +82,7 @@ impl DeviceStep<'_> {
             escaped: 0.into(),
             room: 0,
             rate: width.map(|width| self.dt / (PATCH as f64 * width)),
-            half: 0.5 * self.dt,
+            half: self.half,
             quanta_per_mass: self.quanta_per_mass,
             mass: self.mass,
             rows: self.topology.capacity() as i64,

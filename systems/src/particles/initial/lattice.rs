@@ -2,10 +2,12 @@
 
 use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
+use crate::fields::PerturbationField;
 use nestar_deck::{Deck, DeckError, Formula, deck};
 use nestar_device::math::sum3;
 use nestar_engine::mesh::Domain;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Variables of the formulas: the lattice point, its distance from the origin, and the identity.
 const VARIABLES: [&str; 5] = ["x", "y", "z", "r", "id"];
@@ -24,6 +26,9 @@ pub struct LatticeInitial {
     /// Velocity along x, y, z, formulas.
     #[key(default = zeros(), unit = "length/time")]
     pub velocity: [String; 3],
+    /// Add the displacement and the velocity of the initial perturbations, which the table `[perturbations]` defines.
+    #[key(default = false)]
+    pub perturbed: bool,
     /// Mass, a formula; not allowed if the species gives the mass.
     #[key(unit = "mass")]
     pub mass: Option<String>,
@@ -41,6 +46,7 @@ pub(super) struct LatticeSource {
     left: [f64; 3],
     right: [f64; 3],
     displacement: [Formula; 3],
+    perturbations: Option<Arc<dyn PerturbationField>>,
     others: AttributeFormulas,
 }
 
@@ -55,6 +61,7 @@ impl LatticeInitial {
         path: &str,
         species: &SpeciesInfo,
         domain: &Domain,
+        perturbations: Option<Arc<dyn PerturbationField>>,
     ) -> Result<LatticeSource, DeckError> {
         let compile = Compile {
             deck,
@@ -63,6 +70,10 @@ impl LatticeInitial {
         };
         if let Some(axis) = (0..3).find(|&axis| self.points[axis] == 0) {
             return Err(deck.error_at(&format!("{path}.points[{axis}]"), "must be at least 1"));
+        }
+        if self.perturbed && perturbations.is_none() {
+            let why = "needs the tables [cosmology] and [perturbations]: add them";
+            return Err(deck.error_at(&format!("{path}.perturbed"), why));
         }
         let points = self.points.map(u64::from);
         let in_plane = points[0] * points[1];
@@ -74,6 +85,7 @@ impl LatticeInitial {
             points,
             left: domain.left_edge,
             right: domain.right_edge,
+            perturbations: perturbations.filter(|_| self.perturbed),
             displacement: compile.three("displacement", &self.displacement)?,
             others: AttributeFormulas {
                 path: path.into(),
@@ -101,8 +113,24 @@ impl ParticleSource for LatticeSource {
         let [x, y, z] = point;
         let r = sum3(x * x, y * y, z * z).sqrt();
         let values = [x, y, z, r, id as f64];
-        self.others.made(&values, || {
+        let made = self.others.made(&values, || {
             [0, 1, 2].map(|a| point[a] + self.displacement[a].eval(&values))
+        });
+        let Some(perturbations) = &self.perturbations else {
+            return made;
+        };
+        let (by, velocity) = (
+            perturbations.displacement(point),
+            perturbations.velocity(point),
+        );
+        made.map(|made| {
+            made.map(|mut particle| {
+                for a in 0..3 {
+                    particle.position[a] += by[a];
+                    particle.velocity[a] += velocity[a];
+                }
+                particle
+            })
         })
     }
 }

@@ -18,6 +18,7 @@ use super::MassQuantum;
 use super::pages::{ParticleColumns, ParticleReal};
 pub use super::species::{InitialParticle, ParticleSource};
 use super::species::{Species, SpeciesMap};
+use crate::fields::InitialPerturbations;
 use crate::order::Initialise;
 use crate::spheres::NamedSpheres;
 use bevy_ecs::prelude::*;
@@ -95,7 +96,9 @@ pub(super) fn source(
         }
         InitialParticlesConfig::Lattice(lattice) => {
             let domain = sim.world.resource::<Topology>().domain;
-            Arc::new(lattice.points(&sim.deck, path, species, &domain)?)
+            let perturbations = sim.world.get_resource::<InitialPerturbations>();
+            let perturbations = perturbations.map(|all| all.0.clone());
+            Arc::new(lattice.points(&sim.deck, path, species, &domain, perturbations)?)
         }
         InitialParticlesConfig::Random(random) => {
             let stream = sim.random_stream(&purpose, random.seed)?;

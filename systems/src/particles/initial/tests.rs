@@ -325,7 +325,7 @@ fn particles_without_mass_are_refused() {
         periodic: [true; 3],
     };
     refused(
-        lattice.points(&deck, "b", &about(&[]), &domain),
+        lattice.points(&deck, "b", &about(&[]), &domain, None),
         &["b.mass", "particles.species.star.mass"],
     );
 }

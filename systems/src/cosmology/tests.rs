@@ -1,0 +1,110 @@
+//! Tests of the background against closed solutions.
+
+use super::{Background, DensityParameters};
+use nestar_device::math::sqrt;
+
+const EDS: DensityParameters = DensityParameters {
+    matter: 1.0,
+    dark_energy: 0.0,
+    radiation: 0.0,
+    w0: -1.0,
+    wa: 0.0,
+};
+const CONCORDANCE: DensityParameters = DensityParameters {
+    matter: 0.3,
+    dark_energy: 0.7,
+    ..EDS
+};
+
+fn table(parameters: DensityParameters) -> Background {
+    Background::new(parameters, 0.01, 1.0).expect("an expanding universe")
+}
+
+fn close(found: f64, wanted: f64, tolerance: f64, what: &str) {
+    let error = (found / wanted - 1.0).abs();
+    assert!(
+        error < tolerance,
+        "{what}: {found:e} instead of {wanted:e}, error {error:e}"
+    );
+}
+
+/// Scale factors within a run from 0.01 to 1, between and on entries of the table.
+fn scale_factors() -> impl Iterator<Item = f64> {
+    (1..=100).map(|n| f64::from(n) / 100.0)
+}
+
+#[test]
+fn an_einstein_de_sitter_universe_has_its_powers() {
+    let table = table(EDS);
+    for a in scale_factors().skip(1) {
+        let tau = 2.0 * (10.0 - 1.0 / sqrt(a));
+        close(table.time_of(a), tau, 1e-12, "comoving time");
+        let [found, age] = table.scale_factor_and_age(tau);
+        close(found, a, 1e-12, "scale factor");
+        close(age, 2.0 / 3.0 * a * sqrt(a), 1e-11, "age");
+        close(table.growth(a), a, 1e-11, "growing mode");
+        close(table.growth_rate(a), sqrt(a), 1e-11, "growth rate");
+        close(table.hubble(a), 1.0 / (a * sqrt(a)), 1e-14, "Hubble rate");
+    }
+    let [first, _] = table.scale_factor_and_age(0.0);
+    close(first, 0.01, 1e-15, "scale factor at the start");
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the closed solution of a test")]
+fn a_flat_universe_with_dark_energy_has_its_age_and_growth() {
+    let table = table(CONCORDANCE);
+    for a in scale_factors() {
+        let [found, age] = table.scale_factor_and_age(table.time_of(a));
+        close(found, a, 1e-12, "scale factor");
+        let root = (0.7_f64 / 0.3).sqrt() * a.powf(1.5);
+        close(
+            age,
+            2.0 / (3.0 * 0.7_f64.sqrt()) * root.asinh(),
+            1e-11,
+            "age",
+        );
+    }
+    close(table.growth(1.0), 0.778_981_0, 1e-7, "growing mode today");
+}
+
+/// The cycloid of a closed universe of matter, up to its end before the turn-round, and the refusal to go beyond it.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the closed solution of a test")]
+fn a_closed_universe_is_a_cycloid() {
+    let closed = DensityParameters { matter: 2.0, ..EDS };
+    let table = table(closed);
+    for a in scale_factors() {
+        let eta = (1.0 - a).acos();
+        let [_, age] = table.scale_factor_and_age(table.time_of(a));
+        let exact = eta - eta.sin();
+        // the right-hand side loses digits by cancellation
+        close(age, exact, 1e-9, "age");
+    }
+    let turn = Background::new(closed, 0.01, 2.5).expect_err("turns round at a = 2");
+    assert!((1.95..2.05).contains(&turn), "{turn}");
+}
+
+/// Dark energy with a changing equation of state, against a sum over many small steps.
+#[test]
+fn changing_dark_energy_agrees_with_a_fine_sum() {
+    let parameters = DensityParameters {
+        w0: -0.9,
+        wa: 0.3,
+        radiation: 1e-4,
+        ..CONCORDANCE
+    };
+    let table = table(parameters);
+    let (steps, a) = (400_000, 0.7);
+    let width = (a - 0.01) / f64::from(steps);
+    let per_tau = |a: f64| 1.0 / (a * a * a * sqrt(parameters.hubble_squared(a)));
+    // Simpson's rule
+    let sum: f64 = (0..steps)
+        .map(|n| {
+            let x = 0.01 + width * f64::from(n);
+            width / 6.0 * (per_tau(x) + 4.0 * per_tau(x + 0.5 * width) + per_tau(x + width))
+        })
+        .sum();
+    close(table.time_of(a), sum, 1e-11, "comoving time");
+    close(table.scale_factor(sum), a, 1e-11, "scale factor");
+}
