@@ -638,6 +638,19 @@ impl Deck {
         }
     }
 
+    /// Sets the key at `path` in the resolved deck, if its table was taken without it: a default that follows from other parts of the deck.
+    pub fn resolve(&mut self, path: &str, value: impl Into<Value>) {
+        let Some((table, key)) = path.rsplit_once('.') else {
+            return;
+        };
+        let claim = self.claims.iter_mut().find(|claim| claim.path == table);
+        if let Some(claim) = claim
+            && !claim.resolved.contains_key(key)
+        {
+            claim.resolved.insert(key.into(), value.into());
+        }
+    }
+
     /// Returns the resolved deck as TOML: every taken table with all defaults.
     ///
     /// The result is a deck that resolves to itself.

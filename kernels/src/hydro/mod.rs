@@ -34,7 +34,7 @@ pub use magnetic::{Cleaning, MagneticMethod};
 pub use riemann::RiemannSolver;
 pub use solver::{
     CellMask10, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch, PatchSolver,
-    PatchStep,
+    PatchStep, Replacements,
 };
 pub use states::{BarotropicStates, DualStates, FaceFieldStates, GasStates, MagneticStates};
 

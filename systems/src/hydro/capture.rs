@@ -1,5 +1,6 @@
 //! Captures of cells that stay unphysical: the patch, and the first-order cells of each round of correction.
 
+use super::replacements::LevelReplacements;
 use crate::fields::{Gas, GasModel, MagneticFaces, MassFlux};
 use nestar_device::Real;
 use nestar_engine::comm::{Comm, RanksError};
@@ -58,6 +59,15 @@ impl<'a> StageContext<'a> {
             faces,
         }
     }
+}
+
+/// Totals of an accepted step of a level.
+#[derive(Default)]
+pub(super) struct StepTotals {
+    /// Number of corrected cells, on all ranks.
+    pub corrected: u64,
+    /// What the dual-energy formalism did, on this rank.
+    pub replacements: LevelReplacements,
 }
 
 /// Result of a step of a level.

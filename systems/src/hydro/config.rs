@@ -100,7 +100,7 @@ pub struct HydroConfig {
     #[key(default = Word(ShockCure::Hlle))]
     pub shock_cure: Word<ShockCure>,
     /// Names of passive scalars; a name consists of letters, digits and `_`. The largest number of scalars is 59, or 56 with `mhd.method = "ct"`
-    /// and 55 with `"glm"`; `dual_energy` reduces each of these by one.
+    /// and 55 with `"glm"`; `dual_energy`, which is the default with `[mhd]`, reduces each of these by one.
     #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Sets of scalars that make up all of the gas, such as `[["hydrogen", "helium"]]`: their mass fractions sum to 1
@@ -116,10 +116,10 @@ pub struct HydroConfig {
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
     /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
-    /// in the temperature of cold supersonic gas, and keeps the pressure of strongly magnetised gas. `true`, or thresholds such as
-    /// `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6, magnetic = 1e-3 }`. Not with `vl`.
-    #[key(default = DualEnergyChoice::Switch(false))]
-    pub dual_energy: DualEnergyChoice,
+    /// in the temperature of cold supersonic gas, and keeps the pressure of strongly magnetised gas. `true`, `false`, or thresholds such as
+    /// `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6, magnetic = 1e-3 }`. Not with `vl`. Default: `false`; with a table `[mhd]` `true`, if the
+    /// scheme is `muscl-hancock` and there is neither `[viscosity]` nor `[conduction]`.
+    pub dual_energy: Option<DualEnergyChoice>,
     /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
     #[key(default = false)]
     pub frozen: bool,
@@ -137,6 +137,12 @@ pub struct MhdConfig {
     pub method: Word<MagneticMethod>,
 }
 
+/// Returns the first table of the deck that does not know gas with a magnetic field and two energies.
+fn diffusive_table(deck: &Deck) -> Option<&'static str> {
+    let mut tables = ["viscosity", "conduction"].into_iter();
+    tables.find(|table| deck.has(table))
+}
+
 /// Checks what the dual-energy formalism excludes.
 ///
 /// # Errors
@@ -146,12 +152,11 @@ fn check_dual_energy(deck: &Deck, method: &FluidMethod) -> Result<(), DeckError>
         let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key";
         return Err(deck.error_at("hydro.dual_energy", why));
     }
-    let mut diffusive = ["viscosity", "conduction"].into_iter();
-    match diffusive.find(|table| method.magnetic.is_some() && deck.has(table)) {
+    match diffusive_table(deck).filter(|_| method.magnetic.is_some()) {
         None => Ok(()),
         Some(table) => {
             let why = format!(
-                "[{table}] does not know gas with a magnetic field and hydro.dual_energy: remove `hydro.dual_energy`, or this table"
+                "[{table}] does not know gas with a magnetic field and hydro.dual_energy: remove `hydro.dual_energy`, which is then false, or this table"
             );
             Err(deck.error_at(table, why))
         }
@@ -172,7 +177,7 @@ impl HydroConfig {
             shock_cure: self.shock_cure.0,
             flattening: self.flattening,
             minmod_theta: self.minmod_theta,
-            dual: self.dual_energy.thresholds(),
+            dual: self.dual_energy.and_then(DualEnergyChoice::thresholds),
             magnetic: self.magnetic,
         }
     }
@@ -187,7 +192,18 @@ impl HydroConfig {
             let field: MhdConfig = deck.table("mhd")?;
             config.magnetic = Some(field.method.0);
         }
+        if config.dual_energy.is_none() {
+            let on = config.dual_by_default(deck);
+            config.dual_energy = Some(DualEnergyChoice::Switch(on));
+            deck.resolve("hydro.dual_energy", on);
+        }
         Ok(config)
+    }
+
+    /// Returns `true` if the dual-energy formalism is used unless the deck says otherwise: with a magnetic field, where all parts support it.
+    fn dual_by_default(&self, deck: &Deck) -> bool {
+        let supported = self.scheme.0 == Scheme::MusclHancock && self.eos.0.has_energy();
+        self.magnetic.is_some() && supported && diffusive_table(deck).is_none()
     }
 
     /// Returns the Riemann solver.

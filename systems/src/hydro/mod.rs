@@ -11,6 +11,7 @@ pub mod fallback;
 pub mod formulas;
 pub mod initial;
 mod primitive;
+mod replacements;
 pub mod replay;
 pub mod solver;
 mod stages;
@@ -37,6 +38,7 @@ use nestar_engine::step::{Remarks, RunFacts};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::choice::Choice;
 use nestar_kernels::mesh::prolong::SlopeLimiter;
+use replacements::ReplacementAccount;
 use solver::{HydroSolver, LevelRates};
 
 /// Plugin that registers the gas, its time-step limit and its update.
@@ -103,6 +105,9 @@ impl Plugin for Hydro {
         sim.check_changed(require_fractions);
         if config.frozen {
             return Ok(());
+        }
+        if config.method().dual.is_some() {
+            ReplacementAccount::register(sim)?;
         }
         sim.system_in(Limit::Propose, systems::limit_by_courant);
         add_fluid(sim, config.method().ghosts(), leaves_fluxes, with_field);

@@ -14,7 +14,7 @@ use nestar_engine::step::FieldView;
 use nestar_kernels::CELLS;
 use nestar_kernels::hydro::{
     CellMask10, Cleaning, FaceFluxes, HydroReal, LaneChoice, PatchOutcome, PatchScratch,
-    PatchSolver, PatchStep,
+    PatchSolver, PatchStep, Replacements,
 };
 use nestar_kernels::mesh::fluxes::{FACE, with_share};
 use nestar_kernels::mesh::gather::{GatherTarget, GhostView, gather};
@@ -101,6 +101,8 @@ pub struct GasSolver<R: GasReal> {
     pub(super) counts: Vec<u64>,
     /// Per row: cells with an unphysical state after the latest update.
     pub(super) unphysical: SharedCells<[u64; 8]>,
+    /// Per row: cells in which the internal energy replaced the total one in the latest update.
+    pub(super) replacements: SharedCells<Replacements<R>>,
     /// Per row: cells that use first-order fluxes in the step being corrected.
     pub(super) first_order: Vec<[u64; 8]>,
     /// Rows of the current level with an outdated signal rate.
@@ -165,6 +167,7 @@ impl<R: GasReal> GasSolver<R> {
             seen: Vec::new(),
             counts: Vec::new(),
             unphysical: SharedCells::default(),
+            replacements: SharedCells::default(),
             first_order: Vec::new(),
             stale: Vec::new(),
         }
@@ -180,6 +183,11 @@ impl<R: GasReal> GasSolver<R> {
             // marks the rate of a new row as outdated
             self.seen.resize(rows, u32::MAX);
             self.unphysical.resize(rows, [0; 8]);
+            let none = Replacements {
+                cells: 0,
+                gain: R::lit(0.0),
+            };
+            self.replacements.resize(rows, none);
             self.first_order.resize(rows, [0; 8]);
         }
     }
@@ -346,6 +354,7 @@ impl<'a, R: GasReal> LevelStep<'a, R> {
             }
             solver.rates.set(row as usize, outcome.signal_rate);
             solver.unphysical.set(row as usize, outcome.unphysical);
+            solver.replacements.set(row as usize, outcome.replacements);
         }
         outcome
     }

@@ -1,7 +1,10 @@
 //! Systems of the gas: the Courant limit and the update of a level.
 
-use super::capture::{self, ExtraFields, LevelInput, StageContext, StepFailure, StepResult};
+use super::capture::{
+    self, ExtraFields, LevelInput, StageContext, StepFailure, StepResult, StepTotals,
+};
 use super::fallback;
+use super::replacements::ReplacementAccount;
 use super::solver::{GasReal, GasSolver, HydroSolver, LevelRates, LevelStep};
 use super::stages::LevelStage;
 use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MagneticFaces, MassFlux};
@@ -11,7 +14,7 @@ use nestar_device::Real;
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::mesh::{LevelClock, Topology, parallel};
-use nestar_engine::step::{FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
+use nestar_engine::step::{Budgets, FieldView, Read, RunCounters, StepLimits, StepVerdict, Write};
 use nestar_engine::{Error, in_precision};
 use nestar_kernels::hydro::magnetic::fast_speed;
 use nestar_kernels::hydro::{Cleaning, MagneticMethod};
@@ -167,6 +170,8 @@ pub struct Fluid<'w, 's> {
     ranks: Comm<'w>,
     model: Res<'w, GasModel>,
     rates: Res<'w, LevelRates>,
+    account: Option<Res<'w, ReplacementAccount>>,
+    budgets: ResMut<'w, Budgets>,
 }
 
 /// Advances the gas of the level from the present bank to the next, which becomes the present one if the step is
@@ -235,8 +240,11 @@ impl Fluid<'_, '_> {
             self.gas.end_stages();
         }
         match step {
-            Ok(corrected) => {
-                self.counters.fallback_cells += corrected;
+            Ok(totals) => {
+                self.counters.fallback_cells += totals.corrected;
+                if let Some(account) = &self.account {
+                    account.add(&mut self.budgets, self.clock.level, totals.replacements);
+                }
                 if let Some(field) = &mut field {
                     field.commit()?;
                 }
@@ -251,14 +259,14 @@ impl Fluid<'_, '_> {
     }
 }
 
-/// Advances a level on the host. Returns the number of corrected cells, or why the step is rejected.
+/// Advances a level on the host. Returns its totals, or why the step is rejected.
 fn advance_level<R: GasReal>(
     input: LevelInput,
     gas: &mut Write<Gas>,
     extra: ExtraFields,
     solver: &mut HydroSolver,
     ranks: &mut Comm,
-) -> StepResult<u64> {
+) -> StepResult<StepTotals> {
     let LevelInput {
         clock, topology, ..
     } = input;
@@ -268,10 +276,15 @@ fn advance_level<R: GasReal>(
     let level = clock.level;
     solver.grow(topology.capacity(), level);
     let rows = topology.rows(level);
-    let mut corrected = 0;
+    let mut totals = StepTotals::default();
     for (time, stage) in LevelStage::of(solver.patch.scheme()) {
         gas.begin_stage(stage.share.stage, time);
-        corrected += advance_stage(&input, gas, extra, solver, stage, ranks)?;
+        totals.corrected += advance_stage(&input, gas, extra, solver, stage, ranks)?;
+        if solver.patch.has_dual_energy() {
+            let found = solver.replacements.as_mut_slice();
+            let of_row = |row: u32| found[row as usize];
+            (totals.replacements).add_stage((topology, level), stage, of_row);
+        }
     }
     gas.commit()?;
     let gas = gas.own();
@@ -279,7 +292,7 @@ fn advance_level<R: GasReal>(
         solver.seen[row as usize] = gas.epoch(row);
     }
     solver.counts[level] = gas.changes();
-    Ok(corrected)
+    Ok(totals)
 }
 
 /// Advances a level on the host by one stage. Returns the number of corrected cells.

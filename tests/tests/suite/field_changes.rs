@@ -141,6 +141,7 @@ fn a_uniform_magnetic_field_is_added_to_gas() {
     let with_field = |faces_x: &'static str| {
         [
             "mhd.method=ct",
+            "hydro.dual_energy=false",
             "run.reset_states=[\"account_mhd\"]",
             "run.added.magnetic_x=0.1",
             "run.added.magnetic_y=0",

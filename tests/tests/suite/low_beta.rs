@@ -55,6 +55,100 @@ fn a_blast_at_low_plasma_beta_keeps_its_pressure() {
             .physical()
             .unwrap_or_else(|why| panic!("{method}: {why}"));
         assert_eq!(stepper.counters().retried_steps, 0, "{method}");
+        let [share, heat] = stepper.columns(["dual_energy_share", "dual_energy_heat"]);
+        println!(
+            "{method}: part of the updates {share:e}, heat {:e}",
+            heat / before
+        );
+        assert!(share > 0.0 && share < 0.02, "{method}: {share:e}");
+        assert!(heat.abs() < 3e-3 * before, "{method}: {heat:e}");
+    }
+}
+
+/// On one level nothing else changes the total energy: the account is its growth, also if steps have several stages.
+#[test]
+fn the_account_of_the_heat_is_the_growth_of_the_total_energy() {
+    for settings in [
+        &["mhd.method=ct"][..],
+        &["mhd.method=glm"],
+        &["mhd.method=glm", "hydro.scheme=rk2"],
+        &["mhd.method=glm", "hydro.scheme=rk3"],
+    ] {
+        let settings = [settings, &["mesh.max_level=0", "time.end=0.006"]].concat();
+        let mut stepper = Stepper::new(BLAST, &settings);
+        let before = stepper.0.with(|s| totals(s))[4];
+        stepper.finish();
+        let growth = stepper.0.with(|s| totals(s))[4] - before;
+        let [heat, updates, all] = stepper.columns([
+            "dual_energy_heat",
+            "dual_energy_updates",
+            "dual_energy_all_updates",
+        ]);
+        let mean = heat / before;
+        println!("{settings:?}: heat {mean:e}, {updates} of {all} updates");
+        assert!(updates > 0.0 && mean.abs() > 1e-6, "{settings:?}: {mean:e}");
+        assert!(
+            (heat - growth).abs() < 1e-12 * before,
+            "{settings:?}: {heat:e} {growth:e}"
+        );
+    }
+}
+
+/// Ranks and devices count the same.
+#[test]
+fn the_account_does_not_depend_on_ranks_and_devices() {
+    let account = |ranks: usize, device: &str| {
+        let of_rank = |stepper: &mut Stepper| {
+            stepper.steps(3);
+            stepper.columns(["dual_energy_heat", "dual_energy_updates", "mhd_heat"])
+        };
+        let settings = [device, "run.precision=single"];
+        on_ranks(ranks, BLAST, &settings, of_rank)[0].map(f64::to_bits)
+    };
+    let alone = account(1, "run.device=cpu");
+    assert!(f64::from_bits(alone[1]) > 0.0);
+    assert_eq!(account(3, "run.device=cpu"), alone);
+    if emulation() {
+        assert_eq!(account(1, "run.device=emulated"), alone);
+        assert_eq!(account(2, "run.device=emulated"), alone);
+    }
+}
+
+/// With a field both energies are carried unless the deck says otherwise, or a part of it does not know them.
+#[test]
+fn both_energies_are_carried_by_default() {
+    let plain = BLAST.replace("dual_energy = true\n", "");
+    for (settings, components) in [
+        (&[][..], 9 + 3),
+        (&["hydro.dual_energy=false"], 8 + 3),
+        (&["viscosity={ kinematic = 0.01 }"], 8 + 3),
+        (&["conduction={ diffusivity = 0.01 }"], 8 + 3),
+        (&["mhd.method=glm"], 10),
+        (&["mhd.method=glm", "hydro.scheme=rk2"], 9),
+    ] {
+        let settings = [settings, &["mesh.max_level=0"]].concat();
+        let found = Stepper::new(&plain, &settings).state().components;
+        assert_eq!(found, components + 1, "{settings:?}, with the dye");
+    }
+}
+
+/// A tube in which the pressure is never lost (Brio & Wu 1988) has the same bits with one energy and with both.
+#[test]
+fn both_energies_change_no_bit_where_the_pressure_is_safe() {
+    let tube = include_str!("../../../scenarios/brio-wu.toml");
+    for method in ["mhd.method=ct", "mhd.method=glm"] {
+        let cells = |dual: &str| {
+            let settings = [method, dual, "domain.cells=[128,8,8]"];
+            let mut stepper = Stepper::new(tube, &settings);
+            let state = stepper.steps(40).state();
+            let mut cells = Vec::new();
+            state.each_leaf_cell(|_, _, _, u| {
+                cells.push(std::array::from_fn::<u64, 8, _>(|c| u[c].to_bits()));
+            });
+            cells
+        };
+        let [one, both] = ["hydro.dual_energy=false", "hydro.dual_energy=true"].map(cells);
+        assert_eq!(one, both, "{method}");
     }
 }
 

@@ -374,6 +374,7 @@ flag_buffer = 2
 refine = [{ criterion = "gradient", field = "pressure", threshold = 0.3 }]
 [hydro]
 scalars = ["dye"]
+dual_energy = false
 [mhd]
 method = "glm"
 "#;

@@ -148,6 +148,23 @@ fn the_resolved_deck_resolves_to_itself() {
     assert_eq!(again.resolved(), text);
 }
 
+/// A default that follows from other parts of the deck is written for keys that the deck lacks.
+#[test]
+fn a_resolved_key_does_not_replace_a_given_one() {
+    #[nestar_deck::deck]
+    struct Part {
+        first: Option<f64>,
+        second: Option<f64>,
+    }
+    let mut deck = Deck::parse("d.toml", "[part]\nfirst = 1.0\n").expect("a deck");
+    deck.resolve("part.second", 2.0);
+    let part: Part = deck.table("part").expect("a table");
+    assert_eq!((part.first, part.second), (Some(1.0), None));
+    deck.resolve("part.first", 3.0);
+    deck.resolve("part.second", 3.0);
+    assert_eq!(deck.resolved(), "[part]\nfirst = 1.0\nsecond = 3.0\n");
+}
+
 #[test]
 fn overrides_change_add_and_replace() {
     let mut deck = Deck::parse("d.toml", DECK).expect("a deck");

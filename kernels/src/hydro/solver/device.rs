@@ -355,6 +355,8 @@ pub struct Status {
     pub unphysical: u32,
     /// Cells that take first-order fluxes.
     pub first_order: u32,
+    /// Cells in which the internal energy replaced the total one, with dual energy.
+    pub replaced: u64,
 }
 
 /// Magnetic field on faces in `fluid_step`; unused without one.
@@ -402,6 +404,10 @@ pub struct StepParameters<R> {
     pub first_order: Address<u32>,
     /// `[row]`: cleared, because the rate is that of the new state.
     pub stale: Address<u8>,
+    /// Number of cells in which the internal energy replaced the total one, `[row]`; unused without dual energy.
+    pub replaced: Address<u32>,
+    /// Sum of the changes of their energy densities, `[row]`.
+    pub gains: Address<R>,
     /// Scratch of all blocks, the part that is not in shared memory.
     pub scratch: Address<R>,
     /// Result.

@@ -95,6 +95,10 @@ RS_FN void scalar_flux(const REAL* block, int c, const REAL* mass, REAL* left, c
   left[D * FACES + f] = hydro::riemann::flux_of_scalar<REAL>(mass[D * GAS * FACES + f], l, r);
 }
 
+// Words of the mask of a patch: those of its unphysical cells, then the number of cells in which the internal energy replaced the total one.
+constexpr int UNPHYSICAL_WORDS = 16;
+constexpr int REPLACED = UNPHYSICAL_WORDS;
+
 RS_FN void mark_unphysical(unsigned* mask, int cell) { launch::atomic_or(mask + cell / 32, 1u << (cell % 32)); }
 
 // Collects the cells with first-order fluxes in a patch and in the layer outside each of its faces, with a field on faces those at its edges and
@@ -227,6 +231,24 @@ RS_FN rs::arr<REAL, 2> energies(const Step& p, int row, const REAL* block, const
   return hydro::dual::reconcile_energies<REAL>(with_energy(now), next, magnetic, step, meeting, thresholds());
 }
 
+// Place of the energies that cells gain where the internal energy replaces the total one: after the values at faces of `face_flux`.
+constexpr int GAINS = 3 * FACES;
+
+// Reports these cells of the patch to the level.
+RS_FN void report_gains(const Step& p, int row, REAL* gains, const unsigned* mask) {
+  launch::barrier();
+  const unsigned cells = mask[REPLACED];
+  for (int half = cells ? CELLS / 2 : 0; half > 0; half /= 2) {
+    EACH(n, half) gains[n] = gains[n] + gains[n + half];
+    launch::barrier();
+  }
+  if (launch::thread() == 0) {
+    p.gains[row] = cells ? gains[0] : REAL(0);
+    p.replaced[row] = cells;
+    if (cells) launch::atomic_add(&p.status->replaced, (rs::u64)cells);
+  }
+}
+
 // Stores the fluxes of component c in the registers of the patch.
 RS_FN void register_fluxes(const Step& p, int row, int c, const REAL* flux, int pitch) {
   if constexpr (STAGED) mesh::store_shares<ACROSS>(p.registers, p.earlier, row, c, flux, pitch, (REAL)p.share);
@@ -235,8 +257,9 @@ RS_FN void register_fluxes(const Step& p, int row, int c, const REAL* flux, int 
 
 // Computes the new gas of the patch, and stores the fluxes in the registers; those that are not corrected between levels become 0. `field` is
 // the new field on faces, if there is one. Returns the largest signal rate among the cells of this thread.
-RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* field, REAL* flux, const REAL* faces, const Three& rate,
+RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* field, REAL* flux, REAL* faces, const Three& rate,
                       unsigned* mask) {
+  [[maybe_unused]] REAL* gains = faces + GAINS;
   const REAL* u = mesh::row_of(p.view.level, row);
   REAL* out = mesh::row_of(p.next, row);
   const Three inverse_dx = three(p.inverse_dx);
@@ -253,6 +276,9 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* fie
     REAL signal;
     if constexpr (DUAL) {
       const auto both = energies(p, row, block, faces, cell, u[GAS * CELLS + cell], now, rate);
+      // in place of upper states that are not in use
+      gains[cell] = both.d[0] - now.d[PRESSURE];
+      if (gains[cell] != REAL(0)) launch::atomic_add(mask + REPLACED, 1u);
       out[PRESSURE * CELLS + cell] = now.d[PRESSURE] = both.d[0];
       out[GAS * CELLS + cell] = both.d[1];
       signal = checked_signal_rate_from_internal(now, both.d[1], inverse_dx);
@@ -268,7 +294,10 @@ RS_FN REAL update_gas(const Step& p, int row, const REAL* block, const REAL* fie
     launch::barrier();
   }
   for (int v = 0; v < GAS; ++v) register_fluxes(p, row, v, flux + v * FACES, GAS * FACES);
-  if constexpr (DUAL) register_fluxes(p, row, GAS, faces + 2 * FACES, GAS * FACES);
+  if constexpr (DUAL) {
+    register_fluxes(p, row, GAS, faces + 2 * FACES, GAS * FACES);
+    report_gains(p, row, gains, mask);
+  }
   return largest;
 }
 
@@ -315,7 +344,7 @@ RS_FN void advance_scalars(const Step& p, int row, const REAL* block, const REAL
 // Reports the patch's signal rate and unphysical cells to the level.
 RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
   const REAL largest = launch::largest_of_block(rate);
-  EACH(n, 16) p.unphysical[row * 16 + n] = mask[n];
+  EACH(n, UNPHYSICAL_WORDS) p.unphysical[row * UNPHYSICAL_WORDS + n] = mask[n];
   if (launch::thread() == 0) {
     p.rates[row] = largest;
     p.stale[row] = 0;
@@ -324,7 +353,7 @@ RS_FN void report(const Step& p, int row, REAL rate, const unsigned* mask) {
     // avoids contention, because most patches do not raise the maximum
     if (rs::to_bits(largest) > *(volatile U*)level) launch::store_largest<REAL>(level, largest);
     unsigned bad = 0;
-    for (int n = 0; n < 16; ++n) bad |= mask[n];
+    for (int n = 0; n < UNPHYSICAL_WORDS; ++n) bad |= mask[n];
     if (bad) launch::atomic_add(&p.status->unphysical, 1u);
   }
   launch::barrier();
@@ -336,7 +365,7 @@ RS_FN void advance_patch(const Step& p, int row, const REAL* gathered, const Scr
   // states at the faces are those at the beginning of a stage
   const Three of_edges = STAGED ? Three{{REAL(0), REAL(0), REAL(0)}} : rate;
   const REAL speed = (REAL)p.cleaning_speed;
-  EACH(n, 16) mask[n] = 0;
+  EACH(n, UNPHYSICAL_WORDS + 1) mask[n] = 0;
   EACH(n, CURE ? ANY_SHOCK + 1 : 0) shocks[n] = 0;
   prepare(p, row, s, rate, shocks);
   if constexpr (PREDICTOR && !KEEP_INPUT && !AT_FACES) {
@@ -373,7 +402,7 @@ RS_FN void advance_patch(const Step& p, int row, const REAL* gathered, const Scr
 // Advances patches into the next bank.
 KERNEL_BOUNDS(fluid_step, fluid::Step, fluid::THREADS, fluid::MIN_BLOCKS) {
   using namespace fluid;
-  SHARED unsigned mask[16];
+  SHARED unsigned mask[UNPHYSICAL_WORDS + 1];
   Scratch s;
   // constant at compile time, because generic addresses cost a tenth of the speed
   if constexpr (CELLS_IN_SHARED) s.block = launch::shared<REAL>();

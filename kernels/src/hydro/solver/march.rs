@@ -5,7 +5,9 @@ use super::passes::{
     ShockPass, SlopePass, UpdatePass,
 };
 use super::scratch::{PatchScratch, ScratchLayout};
-use super::{FaceFluxes, HydroReal, PatchOutcome, PatchSolver, PatchStep, first_order};
+use super::{
+    FaceFluxes, HydroReal, PatchOutcome, PatchSolver, PatchStep, Replacements, first_order,
+};
 use crate::hydro::law::LawNumbers;
 use crate::hydro::{FACE, Scheme};
 use crate::mesh::Centring;
@@ -56,6 +58,10 @@ impl<R: HydroReal> March<'_, R> {
             signal_rate: R::lit(0.0),
             unphysical: [0; PATCH],
             any: false,
+            replacements: Replacements {
+                cells: 0,
+                gain: R::lit(0.0),
+            },
         };
         let with_field = self.layout.transport.is_some();
         if with_field {
@@ -83,6 +89,10 @@ impl<R: HydroReal> March<'_, R> {
             }
         }
         self.finish_transport(faces);
+        if self.solver.method.dual.is_some() {
+            let gains = self.layout.gains;
+            outcome.replacements = Replacements::of(self.scratch.values_mut(gains..gains + CELLS));
+        }
         outcome
     }
 
@@ -410,6 +420,7 @@ impl<R: HydroReal> March<'_, R> {
             faces,
             out: out[(k - l.ghosts) * FACE..].as_mut_ptr(),
             components: l.components,
+            gains: p.wrapping_add(l.gains + (k - l.ghosts) * FACE),
             rates: self.step.rates,
             inverse_dx: self.step.inverse_dx,
             law: self.law,

@@ -17,6 +17,7 @@ use crate::mesh::ShareSets;
 use crate::{CELLS, PATCH};
 use dispatch::Passes;
 use march::March;
+use nestar_device::Real;
 use passes::{PlaneOutcome, SignalRatePass};
 use scratch::ScratchLayout;
 
@@ -64,6 +65,34 @@ pub struct PatchStep<'a, R> {
     pub before: Option<(&'a [R], R)>,
 }
 
+/// Cells of a patch in which the internal energy replaced the total one, with dual energy.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Replacements<R> {
+    /// Number of cells whose total energy changed.
+    pub cells: u32,
+    /// Sum of the changes of their energy densities.
+    pub gain: R,
+}
+
+impl<R: Real> Replacements<R> {
+    /// Returns the replacements in cells with these changes of their energy densities. The sum is that of pairs of halves, as on devices.
+    fn of(gains: &mut [R]) -> Self {
+        let cells = gains.iter().filter(|gain| **gain != R::lit(0.0)).count() as u32;
+        let mut half = gains.len() / 2;
+        while half > 0 && cells > 0 {
+            let (low, high) = gains.split_at_mut(half);
+            for (sum, other) in low.iter_mut().zip(high) {
+                *sum = *sum + *other;
+            }
+            half /= 2;
+        }
+        Replacements {
+            cells,
+            gain: gains[0],
+        }
+    }
+}
+
 /// Result of the update of a patch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PatchOutcome<R> {
@@ -73,6 +102,8 @@ pub struct PatchOutcome<R> {
     pub unphysical: [u64; PATCH],
     /// `true` if there are any.
     pub any: bool,
+    /// Cells in which the internal energy replaced the total one.
+    pub replacements: Replacements<R>,
 }
 
 impl<R: HydroReal> PatchOutcome<R> {
@@ -155,6 +186,12 @@ impl<R: HydroReal> PatchSolver<R> {
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.method.scheme
+    }
+
+    /// Returns `true` if the internal energy is carried in addition to the total one.
+    #[must_use]
+    pub fn has_dual_energy(&self) -> bool {
+        self.method.dual.is_some()
     }
 
     /// Returns the number of ghost layers that the input needs.

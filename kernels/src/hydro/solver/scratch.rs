@@ -1,6 +1,6 @@
 //! Work space of one thread: the gathered block of a patch and the planes that the passes march through.
-use crate::PATCH;
 use crate::hydro::FluidMethod;
+use crate::{CELLS, PATCH};
 use nestar_device::Real;
 use std::ops::Range;
 
@@ -45,6 +45,8 @@ pub(super) struct ScratchLayout {
     pub flux: usize,
     /// Shocks along each axis in each cell (block of three components), if shocks are detected.
     pub shocks: usize,
+    /// Energy that each cell of the patch gains where the internal energy replaces the total one, with dual energy.
+    pub gains: usize,
     /// Arrays of a field on faces, if there is one.
     pub transport: Option<TransportLayout>,
     /// Elements of the arena.
@@ -113,7 +115,8 @@ impl ScratchLayout {
         let flux = high + 4 * planes;
         let of_fluxes = if method.has_face_field() { 6 } else { 4 };
         let shocks = flux + of_fluxes * planes;
-        let after = shocks + if method.cures_shocks() { 3 * block } else { 0 };
+        let gains = shocks + if method.cures_shocks() { 3 * block } else { 0 };
+        let after = gains + CELLS * usize::from(method.dual.is_some());
         let transport = method
             .has_face_field()
             .then(|| TransportLayout::new(after, width, block, plane));
@@ -135,6 +138,7 @@ impl ScratchLayout {
             high,
             flux,
             shocks,
+            gains,
             transport,
             total,
         }

@@ -4,7 +4,7 @@ mod faces;
 mod fallback;
 
 use super::HydroConfig;
-use super::capture::{self, ExtraFields, LevelInput, StageContext, StepResult};
+use super::capture::{self, ExtraFields, LevelInput, StageContext, StepResult, StepTotals};
 use super::stages::LevelStage;
 use crate::fields::{Gas, GasModel, MagneticFaces, MassFlux};
 use faces::{FaceGather, FieldKernels};
@@ -20,11 +20,11 @@ use nestar_engine::device::{
 use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::{FieldView, Write};
 use nestar_kernels::CELLS;
-use nestar_kernels::hydro::FluidMethod;
 use nestar_kernels::hydro::solver::device::{
     FluidProgram, RATES, RateParameters, STEP, ScratchPlacement, ScratchSize, Status,
     StepParameters,
 };
+use nestar_kernels::hydro::{FluidMethod, Replacements};
 
 /// Threads per block: each has one face per axis.
 const THREADS: u32 = 576;
@@ -72,6 +72,10 @@ pub struct GasDevice {
     rates: Growable<u64>,
     /// Per row: cells with an unphysical state after the latest update.
     unphysical: Growable<u32>,
+    /// Per row: number of cells in which the internal energy replaced the total one in the latest update.
+    replaced: Growable<u32>,
+    /// Per row: sum of the changes of their energy densities, in the precision of the run.
+    gains: Growable<u64>,
     /// Per row: cells that use first-order fluxes in the step being corrected.
     first_order: Growable<u32>,
     status: Buffer<Status>,
@@ -80,9 +84,12 @@ pub struct GasDevice {
 }
 
 /// Result of a stage of a step.
+#[derive(Clone, Copy)]
 struct StageDone {
     /// Number of corrected cells.
     corrected: u64,
+    /// `false` if the internal energy replaced the total one in no cell.
+    replaces: bool,
     /// Largest signal rate of the new state, if it is known.
     rate: Option<f64>,
 }
@@ -139,6 +146,8 @@ impl GasDevice {
             collect: module.kernel("collect_first_order")?,
             rates: device.growable(rows)?,
             unphysical: device.growable(16 * rows)?,
+            replaced: device.growable(rows)?,
+            gains: device.growable(rows)?,
             first_order: device.growable(16 * rows)?,
             status: device.buffer(1)?,
             known: vec![KnownRate::default(); levels],
@@ -152,6 +161,8 @@ impl GasDevice {
     fn grow(&mut self, rows: usize) -> Result<(), DeviceError> {
         self.rates.grow(rows)?;
         self.unphysical.grow(16 * rows)?;
+        self.replaced.grow(rows)?;
+        self.gains.grow(rows)?;
         self.first_order.grow(16 * rows)
     }
 
@@ -265,7 +276,7 @@ impl GasDevice {
         }
     }
 
-    /// Advances the level into the next bank, which becomes the present one. Returns the number of corrected cells.
+    /// Advances the level into the next bank, which becomes the present one. Returns its totals.
     pub(super) fn advance(
         &mut self,
         input: LevelInput,
@@ -273,22 +284,59 @@ impl GasDevice {
         gas: &mut Write<Gas>,
         extra: ExtraFields,
         ranks: &mut Comm,
-    ) -> StepResult<u64> {
+    ) -> StepResult<StepTotals> {
         // no allocation while halo messages are in flight
         self.grow(input.topology.capacity())?;
-        let (mut corrected, mut rate) = (0, None);
+        let (mut totals, mut rate) = (StepTotals::default(), None);
         for (time, stage) in LevelStage::of(self.program.method.scheme) {
             gas.begin_stage(stage.share.stage, time);
             let done = self.advance_stage(&input, tables, gas, extra, stage, ranks)?;
-            corrected += done.corrected;
+            totals.corrected += done.corrected;
             rate = done.rate;
+            if self.program.method.dual.is_some() {
+                self.add_replacements(&input, stage, done, &mut totals)?;
+            }
         }
         gas.commit()?;
         self.known[input.clock.level] = KnownRate {
             changes: gas.own().changes(),
             rate,
         };
-        Ok(corrected)
+        Ok(totals)
+    }
+
+    /// Adds what the dual-energy formalism did in a stage.
+    fn add_replacements(
+        &self,
+        input: &LevelInput,
+        stage: LevelStage,
+        done: StageDone,
+        totals: &mut StepTotals,
+    ) -> Result<(), DeviceError> {
+        let (mut cells, mut gains) = (Vec::<u32>::new(), Vec::<u64>::new());
+        if done.replaces {
+            let rows = input.topology.capacity();
+            cells.resize(rows, 0);
+            gains.resize((rows * self.program.value_bytes()).div_ceil(8), 0);
+            self.device.download(&self.replaced, 0, &mut cells)?;
+            self.device.download(&self.gains, 0, &mut gains)?;
+        }
+        let gain = |row: usize| match self.program.double {
+            true => gains.get(row).map_or(0.0, |bits| f64::from_bits(*bits)),
+            false => {
+                let bits = gains
+                    .get(row / 2)
+                    .map_or(0, |bits| bits >> (32 * (row % 2)));
+                f64::from(f32::from_bits(bits as u32))
+            }
+        };
+        let of_row = |row: u32| Replacements {
+            cells: cells.get(row as usize).copied().unwrap_or(0),
+            gain: gain(row as usize),
+        };
+        let place = (input.topology, input.clock.level);
+        totals.replacements.add_stage(place, stage, of_row);
+        Ok(())
     }
 
     /// Advances the level by one stage.
@@ -328,6 +376,7 @@ impl GasDevice {
         if !ranks.any(status.unphysical > 0)? {
             return Ok(StageDone {
                 corrected: 0,
+                replaces: status.replaced > 0,
                 rate: Some(self.rate_of(status)),
             });
         }
@@ -342,6 +391,7 @@ impl GasDevice {
         // the rate of a corrected level is computed from its rows
         Ok(StageDone {
             corrected,
+            replaces: true,
             rate: (corrected == 0).then(|| self.rate_of(status)),
         })
     }
@@ -417,6 +467,8 @@ impl GasDevice {
             unphysical: self.unphysical.address().into(),
             first_order: Address::NONE,
             stale: device_pool.stale().into(),
+            replaced: self.replaced.address().into(),
+            gains: self.gains.address().into(),
             scratch: Address::NONE,
             status: self.status.address().into(),
             rate: clock.cell_width.map(|w| clock.dt / w),

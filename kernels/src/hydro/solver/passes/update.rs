@@ -105,6 +105,9 @@ pub struct UpdatePass<E> {
     /// First cell of the plane in the output, `[component][512]`.
     pub out: *mut E,
     pub components: usize,
+    /// Energy that the cells of the plane gain where the internal energy replaces the total one, in the layout of a component of the output;
+    /// unused without dual energy.
+    pub gains: *mut E,
     pub rates: [E; 3],
     pub inverse_dx: [E; 3],
     /// Constants of the law.
@@ -243,8 +246,8 @@ pub unsafe fn update<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     }
 }
 
-/// Returns the signal rate of the cells at `o`, see [`Law::checked_signal_rate`]. With dual energy it reconciles both energies and stores
-/// the internal one at `to`.
+/// Returns the signal rate of the cells at `o`, see [`Law::checked_signal_rate`]. With dual energy it reconciles both energies, and
+/// stores the internal one and the gain of the total one at `to`.
 #[inline(always)]
 unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     a: &UpdatePass<V::E>,
@@ -259,6 +262,7 @@ unsafe fn check_states<V: Simd, L: Law<N>, const N: usize, const DUAL: bool>(
     // SAFETY: as in `update`
     unsafe {
         let [energy, internal] = energies::<V, L, N>(a, u, [o, to]);
+        (energy - u[L::PRESSURE]).store(a.gains.add(to));
         u[L::PRESSURE] = energy;
         internal.store(a.out.add(to + N * CELLS));
         L::checked_signal_rate_from_internal(u, internal, inverse_dx, &law)
