@@ -89,8 +89,12 @@ fn first_difference(
             let name = &store.spec().components[at.component].name;
             let [a, b] = [pair.below, pair.above].map(|row| topology.index(row));
             let axis = ["x", "y", "z"][pair.axis];
+            let face = match topology.origin(pair.above)[pair.axis] {
+                0 => "the periodic face of the domain",
+                _ => "their common face",
+            };
             return Ok(Some(format!(
-                "the patches {a:?} and {b:?} of level {level} differ in the values of {name} on their common face normal to {axis}"
+                "the patches {a:?} and {b:?} of level {level} differ in the values of {name} on {face} normal to {axis}"
             )));
         }
     }

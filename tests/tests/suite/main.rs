@@ -38,6 +38,7 @@ mod laws;
 mod library;
 mod low_beta;
 mod magnetic;
+mod magnetic_borders;
 mod memory;
 mod messages;
 mod order;

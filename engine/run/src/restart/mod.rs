@@ -208,6 +208,7 @@ fn restore_from(
     collective(ranks, path, check_faults(&sim.world))?;
     comm::particle_entities::update_entities(&mut sim.world)?;
     sim.driver.run_ready(&mut sim.world)?;
+    collective(ranks, path, require_shared_values(sim, finest))?;
     if fit.is_changed {
         sim.require_changed()?;
     }
@@ -219,6 +220,23 @@ fn restore_from(
         changes: fit.changes,
         is_new_run: false,
     })
+}
+
+/// Rejects restored fields of which two patches hold different values on a common face. Faces of the domain are such if they became periodic.
+/// Collective.
+fn require_shared_values(sim: &mut Engine, finest: usize) -> Result<(), Error> {
+    let mut found = None;
+    for level in 0..=finest {
+        let here = comm::shared_values::unequal_shared_values(&mut sim.world, level)?;
+        found = found.or(here);
+    }
+    match found {
+        None => Ok(()),
+        Some(why) => Err(Error::Setup(format!(
+            "{why}: if faces of the domain are periodic that were not, keep the `domain.boundary` of the run that wrote the snapshot, or begin a \
+             new run; else the snapshot is damaged"
+        ))),
+    }
 }
 
 /// Fills all patches by the phase `Initialise` before values of the snapshot replace them. Collective.
