@@ -369,8 +369,8 @@ impl FieldSpec {
             Err(
                 "values on edges are interpolated only by the plugin itself (Prolong::Own) or not at all",
             )
-        } else if self.has_boundary_rule() {
-            Err("boundary rules work on cell-centred values only")
+        } else if self.centring == Centring::Edge && self.has_boundary_rule() {
+            Err("boundary rules work on values in cells and on faces only")
         } else {
             Ok(())
         }

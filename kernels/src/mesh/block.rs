@@ -70,6 +70,13 @@ pub fn cell_centre(i: i32, cells: i32, left: f64, right: f64) -> f64 {
     (above * right + below * left) / ((2 * cells) as f64)
 }
 
+/// Returns the position of plane `i` of cell faces, of `cells` cells between two edges; the counterpart of [`cell_centre`].
+#[device]
+#[must_use]
+pub fn face_position(i: i32, cells: i32, left: f64, right: f64) -> f64 {
+    (i as f64 * right + (cells - i) as f64 * left) / (cells as f64)
+}
+
 /// Holds what is needed to compute the position of any cell of a level.
 #[device]
 #[derive(Clone, Copy, Debug, Default)]

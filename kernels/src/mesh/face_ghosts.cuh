@@ -216,6 +216,29 @@ RS_FN int move_inside(const GatherView& v, int c, int axis, int* place) {
   return field::normal(axis) >> c & 1 ? -1 : 1;
 }
 
+// Returns the value of component c (of axis A) on the face `asked` by the rules of the faces of the domain that it lies beyond, see by_rules.
+template<int A> RS_FN REAL by_rules(const GatherView& v, const int* index, int c, const int* asked, REAL near) {
+  int rules = 0;
+  REAL values[3] = {near, near, near};
+  const int cells[3] = {v.domain_cells[0], v.domain_cells[1], v.domain_cells[2]};
+  for (int a = 0; a < 3; ++a) {
+    const int last = cells[a] - 1 + (a == A), side = asked[a] < 0 ? 0 : asked[a] > last ? 1 : -1;
+    if (side < 0 || field::kind(a, side) != RULE) continue;
+    double centre[3];
+    for (int n = 0; n < 3; ++n)
+      centre[n] = n == A ? ::nestar_kernels::mesh::block::face_position(asked[n], cells[n], v.left[n], v.right[n])
+                         : cell_centre(asked[n], cells[n], v.left[n], v.right[n]);
+    REAL state[COMPONENTS];
+    for (int n = 0; n < COMPONENTS; ++n) state[n] = near;
+    const int layer = side == 0 ? -1 - asked[a] : asked[a] - last - 1;
+    const field::GhostQuery asks{v.left.d, v.right.d, cells, index[3], asked, centre, nullptr, v.time, layer};
+    field::ghost(a, side, asks, state, v.fault);
+    values[rules++] = state[c];
+  }
+  if (rules < 2) return values[0];
+  return ::nestar_kernels::mesh::boundary::mean_of_rules<REAL>(values[0], values[1], values[2], rules == 3);
+}
+
 // Fills the faces of axis A outside the domain.
 template<int G, int A> RS_FN void fill_faces_outside(REAL* block, const GatherView& v, int row) {
   const int* index = v.index + (rs::i64)row * 4;
@@ -223,20 +246,24 @@ template<int G, int A> RS_FN void fill_faces_outside(REAL* block, const GatherVi
     int at[3];
     place_in_block<G, A>(n, at);
     for (int vector = 0; vector < VECTORS; ++vector) {
-      int from[3], sign = 1;
+      int from[3], asked[3], sign = 1;
       bool outside = false;
       RS_UNROLL for (int a = 0; a < 3; ++a) {
-        const int first = PATCH * index[a] - G;
-        int place = first + at[a];
+        const int first = PATCH * index[a] - G, own = first + at[a];
+        int place = own;
         const int moved = move_inside(v, 3 * vector + A, a, &place);
         if (moved != 0) {
           outside = true;
           sign *= moved;
         }
+        const bool mirrored = moved != 0 && field::kind(a, own < 0 ? 0 : 1) == REFLECTING;
+        const bool periodic = moved == 0 && field::kind(a, 1) == PERIODIC;
+        asked[a] = mirrored ? place : periodic ? wrapped(own, v.domain_cells[a]) : own;
         from[a] = place - first;
       }
       if (!outside) continue;
-      const REAL value = block[index_in_block<G, A>(vector, from)];
+      const REAL near = block[index_in_block<G, A>(vector, from)];
+      const REAL value = by_rules<A>(v, index, 3 * vector + A, asked, near);
       block[index_in_block<G, A>(vector, at)] = sign < 0 ? -value : value;
     }
   }

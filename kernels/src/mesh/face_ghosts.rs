@@ -4,10 +4,13 @@
 //! interpolated in its plane and in time, and those inside coarse cells follow from them as in new patches. A value depends on its place
 //! and on the state only, not on the patch that asks for it.
 
-use super::boundary::FaceRule;
+use super::block::{LevelGeometry, cell_centre, face_position};
+use super::boundary::{FaceRule, mean_of_rules};
 use super::coarse_faces::CoarseFaces;
 use super::fine_faces::{inner_face_from, width_ratios};
 use super::gather::{GatherTarget, GhostView};
+use super::rule::{GhostCell, InnerStates};
+use super::states::MAX_COMPONENTS;
 use super::{COARSER, Centring, OUTSIDE};
 use crate::PATCH;
 use nestar_device::Real;
@@ -168,31 +171,114 @@ fn put<R: Real>(
     }
 }
 
-/// Fills the faces outside the domain: mirror images at reflecting walls, the nearest face inside elsewhere.
+/// Fills the faces outside the domain: mirror images at reflecting walls, the values of rules, the nearest face inside elsewhere.
+///
+/// Rules are evaluated at the face's own position, mirrored at walls. If several rules apply, the result is their mean. Faces of the domain
+/// themselves are inside.
 fn fill_outside<R: Real>(view: &GhostView<R>, row: u32, target: &mut GatherTarget<R>) {
     let g = target.ghosts;
     let first = view.index[row as usize].map(|i| i * PATCH as i32 - g as i32);
+    let mut state = [R::lit(0.0); MAX_COMPONENTS];
     for c in 0..target.components {
         let [x, y, z] = Centring::Face.lengths(c, [PATCH + 2 * g; 3]);
         for n in 0..x * y * z {
             let at = [n % x, n / x % y, n / (x * y)];
             let (mut from, mut outside, mut negative) = (at, false, false);
+            let mut asked: [i32; 3] = std::array::from_fn(|a| first[a] + at[a] as i32);
             for axis in 0..3 {
-                let place = first[axis] + at[axis] as i32;
-                let Some(source) = source_along(view, c, axis, place) else {
+                let Some(source) = source_along(view, c, axis, asked[axis]) else {
+                    asked[axis] = wrapped(view, axis, asked[axis]);
                     continue;
                 };
                 outside = true;
                 negative ^= source.negative;
                 from[axis] = (source.place - first[axis]) as usize;
+                if source.is_mirrored {
+                    asked[axis] = source.place;
+                }
             }
             if outside {
-                let value = target.values[c * target.stride + index_in_block(c, g, from)];
+                let near = target.values[c * target.stride + index_in_block(c, g, from)];
+                let value = by_rules(view, c, asked, near, &mut state[..target.components]);
                 let to = c * target.stride + index_in_block(c, g, at);
                 target.values[to] = if negative { -value } else { value };
             }
         }
     }
+}
+
+/// Returns the place within the domain along `axis`, if that is periodic.
+fn wrapped<R>(view: &GhostView<R>, axis: usize, place: i32) -> i32 {
+    match view.boundaries.faces[axis][1] {
+        FaceRule::Periodic => place.rem_euclid(view.domain_cells[axis]),
+        _ => place,
+    }
+}
+
+/// Returns the value of component `c` on the face `asked` by the rules of the faces of the domain that it lies beyond: `near`, that of the nearest
+/// face inside, if there are none. `state` is work space for all components.
+fn by_rules<R: Real>(
+    view: &GhostView<R>,
+    c: usize,
+    asked: [i32; 3],
+    near: R,
+    state: &mut [R],
+) -> R {
+    let mut values = [near; 3];
+    let mut count = 0;
+    for axis in 0..3 {
+        let last = view.domain_cells[axis] - 1 + Centring::Face.staggered(c, axis) as i32;
+        let layers = [-1 - asked[axis], asked[axis] - last - 1];
+        let Some(side) = layers.iter().position(|layer| *layer >= 0) else {
+            continue;
+        };
+        let FaceRule::Rule(rule) = &view.boundaries.faces[axis][side] else {
+            continue;
+        };
+        let cell = GhostCell {
+            axis,
+            side,
+            layer: layers[side],
+            index: asked,
+            centre: position(view, c, asked),
+            time: view.time,
+            level: geometry(view),
+        };
+        state.fill(near);
+        rule.apply(&cell, &InnerStates::default(), state);
+        values[count] = state[c];
+        count += 1;
+    }
+    match count {
+        0 | 1 => values[0],
+        _ => mean_of_rules(values[0], values[1], values[2], count == 3),
+    }
+}
+
+/// Returns the geometry of the level.
+fn geometry<R>(view: &GhostView<R>) -> LevelGeometry {
+    let [left, right] = view.edges;
+    LevelGeometry {
+        left,
+        right,
+        cells: view.domain_cells,
+        level: view.number as i32,
+        width: [0, 1, 2].map(|a| (right[a] - left[a]) / f64::from(view.domain_cells[a])),
+        time: view.time,
+        dt: 0.0,
+        numbers: [1.0; 2],
+    }
+}
+
+/// Returns the position of the middle of a face of component `c`.
+fn position<R>(view: &GhostView<R>, c: usize, at: [i32; 3]) -> [f64; 3] {
+    std::array::from_fn(|a| {
+        let [left, right] = view.edges.map(|edges| edges[a]);
+        match Centring::Face.staggered(c, a) {
+            0 => cell_centre(at[a], view.domain_cells[a], left, right),
+            _ => face_position(at[a], view.domain_cells[a], left, right),
+        }
+    })
 }
 
 /// Where a face outside the domain takes its value from, along one axis.
@@ -201,6 +287,8 @@ struct Source {
     place: i32,
     /// `true` if the value changes its sign.
     negative: bool,
+    /// `true` if the face is the mirror image of its source.
+    is_mirrored: bool,
 }
 
 /// Returns the source along `axis` of a face of component `c` at `place` on the level; `None` inside the domain or if the axis is
@@ -221,10 +309,12 @@ fn source_along<R: Real>(view: &GhostView<R>, c: usize, axis: usize, place: i32)
                 _ => 2 * last + 1 - on_axis - place,
             },
             negative: view.boundaries.normal[axis] >> c & 1 == 1,
+            is_mirrored: true,
         }),
         FaceRule::Outflow | FaceRule::Rule(_) => Some(Source {
             place: side as i32 * last,
             negative: false,
+            is_mirrored: false,
         }),
     }
 }

@@ -53,6 +53,7 @@ pub fn device_items() -> Vec<&'static nestar_device::Item> {
     let mut items = parameters::items();
     items.extend([
         block::cell_centre::ITEM,
+        block::face_position::ITEM,
         block::cell_place::ITEM,
         block::place_of::ITEM,
         boundary::mean_of_rules::ITEM,

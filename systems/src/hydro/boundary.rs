@@ -2,7 +2,7 @@
 
 use super::formulas::{StateConfig, StateFormulas, VARIABLES, arguments};
 use super::initial::is_physical;
-use crate::fields::{GAS_COMPONENTS, Gas, GasModel, SET_TOLERANCE};
+use crate::fields::{GAS_COMPONENTS, Gas, GasModel, MagneticFaces, SET_TOLERANCE};
 use nestar_deck::{Deck, DeckError, DeviceFormula, Formula, deck};
 use nestar_device::math::sum3;
 use nestar_device::{Ghost, Item, Real, device};
@@ -118,6 +118,12 @@ impl Inflow {
         faults: FaultBox,
     ) -> Result<Self, DeckError> {
         let config: InflowConfig = deck.table(path)?;
+        if config.open.is_some() && model.has_face_field() {
+            let why = format!(
+                "`{path}.where`: with mhd.method = \"ct\" the magnetic field cannot end at a part of a face that is closed: remove it, or use \"glm\""
+            );
+            return Err(deck.error_at(&format!("{path}.where"), why));
+        }
         let compile = |text| deck.formula(&format!("{path}.where"), text, &VARIABLES);
         let open = config.open.as_deref().map(compile).transpose()?;
         let state = StateConfig {
@@ -256,6 +262,37 @@ impl<R: Real> CellRule<R> for Inflow {
     }
 }
 
+/// The magnetic field of an inflow on faces outside the domain. Those of the domain itself change by the electric field, which the inflow
+/// determines where it is fast.
+struct FieldInflow(Inflow);
+
+impl<R: Real> CellRule<R> for FieldInflow {
+    fn apply(&self, face: &GhostCell, _: &InnerStates<R>, state: &mut [R]) {
+        let field = self.0.formulas.field_at(face.centre, face.time);
+        for (value, b) in state.iter_mut().zip(field.into_iter().flatten()) {
+            *value = R::lit(b);
+        }
+        if !state.iter().all(|b| b.is_finite()) {
+            self.0.report(face);
+        }
+    }
+
+    fn device(&self, axis: usize, side: usize) -> Option<RuleText> {
+        let inflow = InflowText {
+            axis,
+            side,
+            open: None,
+            formulas: &self.0.formulas,
+            model: &self.0.model,
+        };
+        Some(inflow.rule_of_field())
+    }
+
+    fn fault_message(&self, fault: &RuleFault) -> Option<String> {
+        self.0.fault(fault.centre, fault.time)
+    }
+}
+
 /// Boundary conditions of the gas by name, each with a description.
 pub const WORDS: [(&str, &str); 2] = [
     ("diode", "Outflow without inflow."),
@@ -273,6 +310,16 @@ pub fn register(sim: &mut Engine, model: &GasModel) -> Result<(), Error> {
         false => sim.register_boundary::<Gas, diode_without_energy>(diode_word, [])?,
     }
     let (model, faults) = (model.clone(), sim.world.resource::<FaultBox>().clone());
+    if model.has_face_field() {
+        let (model, faults) = (model.clone(), faults.clone());
+        let of_field = move |deck: &mut Deck, [axis, side]: [usize; 2], _: &FieldSpec| {
+            let table = format!("inflow.{}", FACES[axis][side]);
+            let inflow = Inflow::from_deck(deck, &table, &model, faults.clone())?;
+            let rule: Arc<dyn BoundaryRule> = Arc::new(FieldInflow(inflow));
+            Ok(rule)
+        };
+        sim.register_boundary_rule::<MagneticFaces>(inflow_word, doc, of_field)?;
+    }
     let inflow = move |deck: &mut Deck, [axis, side]: [usize; 2], _: &FieldSpec| {
         let table = format!("inflow.{}", FACES[axis][side]);
         let rule: Arc<dyn BoundaryRule> =
@@ -325,6 +372,34 @@ impl InflowText<'_> {
         let beyond = self.beyond(&mut text);
         text.functions += &wall;
         text.functions += &beyond;
+        text
+    }
+
+    /// Writes the rule of the magnetic field on faces.
+    fn rule_of_field(&self) -> RuleText {
+        let (axis, side) = (self.axis, self.side);
+        let mut text = RuleText {
+            items: vec![sum3::ITEM],
+            functions: String::new(),
+            inner: 1,
+        };
+        let field = self.statements_of_field(0, &mut text);
+        let _ = write!(
+            text.functions,
+            "{}RS_FN void ghost_{axis}_{side}(const GhostQuery& at, REAL* u, unsigned* fault) {{
+  const double* x = at.centre;
+  const double time = at.time;
+  bool sound = true;
+{}{field}{}}}
+",
+            self.wall(&mut RuleText {
+                items: Vec::new(),
+                functions: String::new(),
+                inner: 1,
+            }),
+            radius(),
+            self.fault("!sound")
+        );
         text
     }
 
@@ -421,11 +496,22 @@ impl InflowText<'_> {
 
     /// Writes statements that set the magnetic field, if the gas has one.
     fn field(&self, rule: &mut RuleText) -> String {
-        let (Some(field), Some(first)) = (self.formulas.field(), self.model.magnetic_field())
-        else {
+        let Some(first) = self.model.magnetic_field() else {
             return String::new();
         };
+        let mut text = self.statements_of_field(first, rule);
+        if self.model.field_components() > 3 {
+            let _ = writeln!(text, "  u[{}] = (REAL)0.0;", first + 3);
+        }
+        text
+    }
+
+    /// Writes statements that set the magnetic field, whose first component is `first`.
+    fn statements_of_field(&self, first: usize, rule: &mut RuleText) -> String {
         let mut text = String::new();
+        let Some(field) = self.formulas.field() else {
+            return text;
+        };
         for (n, formula) in field.iter().enumerate() {
             let value = self.call(formula, &format!("magnetic_{n}"), rule);
             let _ = write!(
@@ -435,9 +521,6 @@ impl InflowText<'_> {
   u[{}] = (REAL)field_{n};\n",
                 first + n
             );
-        }
-        if self.model.field_components() > 3 {
-            let _ = writeln!(text, "  u[{}] = (REAL)0.0;", first + 3);
         }
         text
     }

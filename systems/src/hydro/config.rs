@@ -306,11 +306,6 @@ impl HydroConfig {
                 "fields on faces (mhd.method = \"ct\") advance in one stage: set it to \"muscl-hancock\", or mhd.method to \"glm\"",
             ),
             (
-                "inflow",
-                method.has_face_field() && deck.has("inflow"),
-                "the electric field of an inflow is not known with mhd.method = \"ct\": use \"glm\", or another boundary",
-            ),
-            (
                 "hydro.eos",
                 !method.equation.has_energy(),
                 "magnetic fields need an energy: set it to \"gamma-law\"",

@@ -484,7 +484,6 @@ fn what_does_not_fit_is_refused() {
         ("initial.vector_potential_z=x*y", "periodic"),
         ("domain.boundary=reflecting", "normal to reflecting faces"),
         ("mhd.method=glm", "initial.vector_potential_x"),
-        ("inflow.x_lower.density=1", "inflow"),
     ];
     for (setting, key) in cases {
         let refused = App::default()

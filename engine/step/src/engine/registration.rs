@@ -231,6 +231,10 @@ impl Engine {
         let (faults, name) = (self.world.resource::<FaultBox>().clone(), word.to_string());
         let make = move |_: &mut Deck, _: [usize; 2], spec: &FieldSpec| {
             let (parameters, faults) = (parameters.clone(), faults.clone());
+            if spec.centring != Centring::Cell {
+                let why = "boundary functions work on cell-centred values only";
+                return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
+            }
             let rule = FunctionRule::<M>::new::<F>(&name, parameters, spec, faults);
             let rule: Arc<dyn BoundaryRule> = Arc::new(rule.map_err(Error::Setup)?);
             Ok(rule)
@@ -239,7 +243,9 @@ impl Engine {
     }
 
     /// Registers `word` as [`Engine::register_boundary`] with a custom rule per face; `make` creates it from
-    /// the deck, the face (axis, side) and the field's declaration.
+    /// the deck, the face (axis, side) and the field's declaration. For a field on faces, the rule is
+    /// evaluated at the middle of each face outside the domain. It gets no inner states, gives all components,
+    /// of which the one of the face counts, and cannot act as a wall.
     ///
     /// # Errors
     /// As [`Engine::register_boundary`].
@@ -319,8 +325,8 @@ impl Engine {
         let own = rules.find(|rule| rule.field == F::NAME && rule.word == kind.word());
         Ok(
             match (own.map(|rule| rule.make.clone()), &spec.boundary_conditions) {
-                (Some(_), _) if spec.centring != Centring::Cell => {
-                    let why = "boundary rules work on cell-centred values only";
+                (Some(_), _) if spec.centring == Centring::Edge => {
+                    let why = "boundary rules work on values in cells and on faces only";
                     return Err(Error::Setup(format!("field `{}`: {why}", F::NAME)));
                 }
                 (Some(make), _) => {

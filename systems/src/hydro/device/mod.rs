@@ -370,7 +370,11 @@ impl GasDevice {
             None => self.step_rows(&parameters, &view)?,
         }
         let status = self.status()?;
-        if let Some(message) = view.device().fault()? {
+        let of_field = extra
+            .field
+            .map(|field| field.device().fault())
+            .transpose()?;
+        if let Some(message) = view.device().fault()?.or(of_field.flatten()) {
             return Err(Error::Setup(message).into());
         }
         if !ranks.any(status.unphysical > 0)? {
