@@ -154,6 +154,7 @@ fn cells(field: &FieldText) -> Vec<(&'static str, String)> {
         ("fluxes", of(flows, true, &[CONSERVE, WRITE_BACK])),
         ("mark_lohner", marks(cell::lohner::ITEM, 2)),
         ("mark_vorticity", marks(cell::vorticity::ITEM, 2)),
+        ("mark_current", marks(cell::current::ITEM, 2)),
         ("mark_jeans", marks(cell::jeans::ITEM, 0)),
         ("mark_box", marks(cell::overlaps_box::ITEM, 0)),
     ]

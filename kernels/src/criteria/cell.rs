@@ -157,12 +157,9 @@ pub fn lohner<R: Real>(q: &Stencil<R, R, 2>, threshold: R, filter: R) -> bool {
     lohner_error(q, filter) > threshold
 }
 
-/// Returns the relative vorticity |curl v| dx / |v|, where dx is the largest width of the cell.
-///
-/// It is 0 without a curl, and infinite if only the velocity vanishes. Source: the vorticity criterion of GAMER-2 (Schive et al. 2018,
-/// section 2.1), which compares |curl v| with |v| / dx.
+/// Returns the square of |curl v| dx, where dx is the largest width of the cell.
 #[device]
-pub fn relative_vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> R {
+fn curl_squared<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> R {
     let [left, right] = [v.at(-1, 0, 0), v.at(1, 0, 0)];
     let [front, back] = [v.at(0, -1, 0), v.at(0, 1, 0)];
     let [bottom, top] = [v.at(0, 0, -1), v.at(0, 0, 1)];
@@ -173,7 +170,16 @@ pub fn relative_vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> 
     let curl_x = (back[2] - front[2]) * per_y - (top[1] - bottom[1]) * per_z;
     let curl_y = (top[0] - bottom[0]) * per_z - (right[2] - left[2]) * per_x;
     let curl_z = (right[1] - left[1]) * per_x - (back[0] - front[0]) * per_y;
-    let curl = sum3(curl_x * curl_x, curl_y * curl_y, curl_z * curl_z);
+    sum3(curl_x * curl_x, curl_y * curl_y, curl_z * curl_z)
+}
+
+/// Returns the relative vorticity |curl v| dx / |v|, where dx is the largest width of the cell.
+///
+/// It is 0 without a curl, and infinite if only the velocity vanishes. Source: the vorticity criterion of GAMER-2 (Schive et al. 2018,
+/// section 2.1), which compares |curl v| with |v| / dx.
+#[device]
+pub fn relative_vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> R {
+    let curl = curl_squared(v, at);
     let w = v.at(0, 0, 0);
     let speed = sum3(w[0] * w[0], w[1] * w[1], w[2] * w[2]);
     if curl > 0.0 {
@@ -187,6 +193,15 @@ pub fn relative_vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>) -> 
 #[device]
 pub fn vorticity<R: Real>(v: &Stencil<R, [R; 3], 2>, at: &Place<R>, threshold: R) -> bool {
     relative_vorticity(v, at) > threshold
+}
+
+/// Returns `true` if |curl b| dx exceeds `threshold` (0 or more) times |b|, or times `least` where |b| is smaller; dx is the largest width of the
+/// cell. Round-off has a curl, too, where there is almost no field.
+#[device]
+pub fn current<R: Real>(b: &Stencil<R, [R; 3], 2>, at: &Place<R>, threshold: R, least: R) -> bool {
+    let w = b.at(0, 0, 0);
+    let field = sum3(w[0] * w[0], w[1] * w[1], w[2] * w[2]).sqrt();
+    curl_squared(b, at).sqrt() > threshold * field.max(least)
 }
 
 /// Returns the Jeans length in cells: lambda_J / dx with lambda_J = sqrt(pi c_s^2 / (G rho)).

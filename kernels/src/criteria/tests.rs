@@ -262,6 +262,16 @@ fn vorticity_of_rigid_rotation_is_twice_its_rate() {
         vorticity(&vector([x, y, z]), [0.1; 3], 0.06),
         cells(|i, j, _| 2.0 / r(i, j) > 0.06)
     );
+    // as a field, in which |b| counts as `least` where it is smaller
+    let current = |v: &Numbers<f64>, threshold: f64, least: f64| {
+        let marks = v.each::<cell::current, bool, 2>([0.0; 3], [0.1; 3], [threshold, least]);
+        flags(marks)
+    };
+    let near = cells(|i, j, _| 2.0 / r(i, j) > 0.06);
+    assert_eq!(current(&vector([x, y, z]), 0.06, 0.0), near);
+    assert_eq!(current(&vector([x, y, z]), 0.06, 15.0), near);
+    assert_eq!(current(&vector([x, y, z]), 0.06, 20.0), CellFlags::NONE);
+    assert_eq!(current(&vector([y, x, z]), 0.0, 0.0), CellFlags::NONE);
     // a gradient flow has no curl
     assert_eq!(
         vorticity(&vector([y, x, z]), [0.1; 3], 0.0),

@@ -72,6 +72,16 @@ pub enum Criterion {
         #[schemars(extend("minimum" = 0.0))]
         threshold: PerLevel<f64>,
     },
+    /// Refines cells in which |curl B| times the cell width exceeds the threshold times |B|; with a table `[mhd]`.
+    Current {
+        /// Ratio above which cells are refined.
+        #[schemars(extend("minimum" = 0.0))]
+        threshold: PerLevel<f64>,
+        /// Least |B| in this comparison: where there is almost no field, round-off has a curl, too.
+        #[serde(default)]
+        #[schemars(extend("minimum" = 0.0, "unit" = "(mass/length)**0.5/time"))]
+        least: f64,
+    },
     /// Refines cells in which the Jeans length is resolved by fewer cells than the threshold.
     Jeans {
         /// Smallest number of cells per Jeans length.

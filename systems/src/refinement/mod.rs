@@ -99,7 +99,13 @@ impl Criteria {
                         vocabulary(model),
                     )?]
                 }
-                None => named(model, criterion.names()),
+                None => {
+                    if matches!(criterion, Criterion::Current { .. }) && model.magnetic.is_none() {
+                        let why = "the criterion `current` needs a magnetic field: add a table [mhd], or remove it";
+                        return Err(deck.error_at(&format!("mesh.refine[{n}]"), why));
+                    }
+                    named(model, criterion.names())
+                }
             };
             Ok(CellCriterion {
                 function: criterion.function(),
@@ -129,6 +135,7 @@ impl Criterion {
             Self::Gradient { .. } => CriterionFn::of::<cell::gradient>(),
             Self::Lohner { .. } => CriterionFn::of::<cell::lohner>(),
             Self::Vorticity { .. } => CriterionFn::of::<cell::vorticity>(),
+            Self::Current { .. } => CriterionFn::of::<cell::current>(),
             Self::Jeans { .. } => CriterionFn::of::<cell::jeans>(),
             Self::Box { .. } => CriterionFn::of::<cell::overlaps_box>(),
             Self::Sphere { .. } => CriterionFn::of::<cell::overlaps_sphere>(),
@@ -151,6 +158,7 @@ impl Criterion {
     fn names(&self) -> &[&str] {
         match self {
             Self::Vorticity { .. } => &["velocity_x", "velocity_y", "velocity_z"],
+            Self::Current { .. } => &["magnetic_x", "magnetic_y", "magnetic_z"],
             Self::Jeans { .. } => &["density", "sound_speed"],
             _ => &[],
         }
@@ -163,6 +171,7 @@ impl Criterion {
             Self::Threshold { threshold, .. }
             | Self::Gradient { threshold, .. }
             | Self::Vorticity { threshold } => vec![threshold.at(level)?],
+            Self::Current { threshold, least } => vec![threshold.at(level)?, *least],
             Self::Lohner {
                 threshold, filter, ..
             } => vec![threshold.at(level)?, *filter],

@@ -248,3 +248,60 @@ fn faces_that_become_periodic_are_compared() {
     go(true, OPEN, &[more, along_z]).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(digests(scratch.path()).len(), 3);
 }
+
+/// A current sheet: the field `tanh(10 x)` along y.
+const SHEET: &str = r#"
+scenario = "formula"
+[initial]
+density    = "1"
+pressure   = "1"
+magnetic_y = "tanh(10*x)"
+[domain]
+cells      = [64, 8, 8]
+left_edge  = [-2.0, 0.0, 0.0]
+right_edge = [2.0, 0.5, 0.5]
+boundary   = { x = "outflow", y = "periodic", z = "periodic" }
+[time]
+end = 1.0
+[mesh]
+max_level   = 1
+flag_buffer = 0
+refine      = [{ criterion = "current", threshold = 0.1 }]
+[mhd]
+method = "ct"
+"#;
+
+/// The criterion refines the patches in which the curl of the field is as large as its formula says.
+#[test]
+fn current_sheets_are_refined() {
+    let refined = |setting: &str| {
+        let state = Stepper::new(SHEET, &[setting]).state();
+        let fine = state.levels[1].keys().map(|index| index[0] / 2);
+        fine.collect::<std::collections::BTreeSet<_>>()
+    };
+    let width = 4.0 / 64.0;
+    let wanted = |threshold: f64, least: f64| {
+        let flagged = (0..64).filter(|cell| {
+            let x = -2.0 + (f64::from(*cell) + 0.5) * width;
+            let field = (10.0 * x).tanh();
+            let curl = (10.0 * (x + width)).tanh() - (10.0 * (x - width)).tanh();
+            0.5 * curl > threshold * field.abs().max(least)
+        });
+        flagged.map(|cell| cell / 8).collect()
+    };
+    assert_eq!(refined("mesh.max_level=1"), wanted(0.1, 0.0));
+    assert_eq!(wanted(0.1, 0.0).len(), 2);
+    let faint = "mesh.refine=[{ criterion = \"current\", threshold = 1e-7 }]";
+    assert_eq!(refined(faint), wanted(1e-7, 0.0));
+    let strong = "mesh.refine=[{ criterion = \"current\", threshold = 0.1, least = 10 }]";
+    assert_eq!(refined(strong), wanted(0.1, 10.0));
+    assert!(wanted(0.1, 10.0).is_empty() && wanted(1e-7, 0.0).len() > 2);
+    let without = SHEET
+        .replace("[mhd]\nmethod = \"ct\"\n", "")
+        .replace("magnetic_y", "velocity_y");
+    let error = App::default()
+        .simulation(deck(&without, &[]))
+        .map(|_| ())
+        .expect_err("refused");
+    assert!(error.to_string().contains("[mhd]"), "{error}");
+}
