@@ -218,7 +218,7 @@ impl FluidMethod {
     #[must_use]
     pub fn riemann_item(&self) -> Option<&'static Item> {
         match (self.equation.has_energy(), self.magnetic) {
-            (true, None) if self.riemann == RiemannSolver::Hlld => None,
+            (true, None) if self.riemann.needs_field() => None,
             (true, None) => Some(self.riemann.item()),
             (true, Some(_)) => self.riemann.item_with_field(),
             (false, _) => self.riemann.item_without_energy(),

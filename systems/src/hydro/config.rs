@@ -286,7 +286,7 @@ impl HydroConfig {
     fn check_field(&self, deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
         let solver = method.riemann.word();
         if method.magnetic.is_none() {
-            if method.riemann == RiemannSolver::Hlld {
+            if method.riemann.needs_field() {
                 let why = format!(
                     "hydro.riemann = {solver:?} needs a magnetic field: add a table [mhd], or use \"hllc\""
                 );
@@ -326,7 +326,7 @@ impl HydroConfig {
         }
         if method.riemann_item().is_none() {
             let why = format!(
-                "hydro.riemann = {solver:?} does not know magnetic fields: use \"hlld\", \"hlle\", \"hll\" or \"llf\""
+                "hydro.riemann = {solver:?} does not know magnetic fields: use \"hlld\", \"lhlld\", \"hlle\", \"hll\" or \"llf\""
             );
             return Err(deck.error_at("hydro.riemann", why));
         }

@@ -562,6 +562,7 @@ fn gas_with_a_field_has_the_bits_of_the_cpu_on_the_device() {
         ((Rk3, WenoZ), "hlld", 0, false),
         ((Rk2, Ppm), "hll", 2, false),
         ((MusclHancock, Plm), "llf", 0, false),
+        ((MusclHancock, Plm), "lhlld", 0, false),
     ];
     for (n, ((scheme, reconstruction), riemann, scalars, fallback)) in cases.into_iter().enumerate()
     {

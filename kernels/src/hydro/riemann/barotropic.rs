@@ -17,6 +17,7 @@ impl RiemannSolver {
             RiemannSolver::Hll => Some(flux_hll::ITEM),
             RiemannSolver::Llf => Some(flux_llf::ITEM),
             RiemannSolver::Hlld
+            | RiemannSolver::Lhlld
             | RiemannSolver::Roe
             | RiemannSolver::Aufs
             | RiemannSolver::Exact => None,

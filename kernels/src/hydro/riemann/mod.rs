@@ -26,6 +26,8 @@ choices! {
     Hllc = "hllc": hllc::flux_hllc;
     /// Five waves (HLLD; Miyoshi & Kusano 2005), for gas with a magnetic field only.
     Hlld = "hlld": hllc::flux_hllc;
+    /// Five waves with less diffusion in slow flows (LHLLD; Minoshima & Miyoshi 2021), for gas with a magnetic field only.
+    Lhlld = "lhlld": hllc::flux_hllc;
     /// Two waves (HLLE; Einfeldt et al. 1991).
     Hlle = "hlle": hlle::flux_hlle;
     /// Two waves with the speeds of Davis 1988 (HLL; Harten, Lax & van Leer 1983).
@@ -41,6 +43,12 @@ choices! {
 }
 
 impl RiemannSolver {
+    /// Returns `true` if the solver serves gas with a magnetic field only.
+    #[must_use]
+    pub fn needs_field(self) -> bool {
+        matches!(self, RiemannSolver::Hlld | RiemannSolver::Lhlld)
+    }
+
     /// Returns `true` if the solver keeps contact discontinuities at rest.
     #[must_use]
     pub fn resolves_contacts(self) -> bool {
