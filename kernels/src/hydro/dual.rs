@@ -39,6 +39,17 @@ impl Default for DualEnergy {
 }
 
 impl DualEnergy {
+    /// Returns thresholds for gas with a magnetic field, in which the total energy is used wherever it gives a pressure: the field needs the
+    /// internal energy where it dominates, not in all gas that moves fast.
+    #[must_use]
+    pub fn with_field() -> Self {
+        DualEnergy {
+            kinetic: 1e-3,
+            gradient: 1e-3,
+            ..Self::default()
+        }
+    }
+
     /// Returns the thresholds in the order of the fields.
     #[must_use]
     pub fn thresholds<R: Lane>(&self) -> [R; 4] {

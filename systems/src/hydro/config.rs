@@ -25,10 +25,11 @@ pub enum DualEnergyChoice {
 }
 
 impl DualEnergyChoice {
-    /// Returns the thresholds for the kernels; `None` if switched off.
+    /// Returns the thresholds for the kernels, of gas with a magnetic field if `has_field` is set; `None` if switched off.
     #[must_use]
-    pub fn thresholds(self) -> Option<DualEnergy> {
+    pub fn thresholds(self, has_field: bool) -> Option<DualEnergy> {
         match self {
+            Self::Switch(on) if has_field => on.then(DualEnergy::with_field),
             Self::Switch(on) => on.then(DualEnergy::default),
             Self::Thresholds(given) => Some(DualEnergy {
                 kinetic: given.kinetic,
@@ -117,7 +118,8 @@ pub struct HydroConfig {
     pub mean_molecular_weight: Option<f64>,
     /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
     /// in the temperature of cold supersonic gas, and keeps the pressure of strongly magnetised gas. `true`, `false`, or thresholds such as
-    /// `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6, magnetic = 1e-3 }`. Not with `vl`. Default: `false`; with a table `[mhd]` `true`, if the
+    /// `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6, magnetic = 1e-3 }`, which are those of `true`; with a table `[mhd]`, `true` has 1e-3 for the
+    /// first two. Not with `vl`. Default: `false`; with a table `[mhd]` `true`, if the
     /// scheme is `muscl-hancock` and there is neither `[viscosity]` nor `[conduction]`.
     pub dual_energy: Option<DualEnergyChoice>,
     /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
@@ -177,7 +179,7 @@ impl HydroConfig {
             shock_cure: self.shock_cure.0,
             flattening: self.flattening,
             minmod_theta: self.minmod_theta,
-            dual: self.dual_energy.and_then(DualEnergyChoice::thresholds),
+            dual: (self.dual_energy).and_then(|dual| dual.thresholds(self.magnetic.is_some())),
             magnetic: self.magnetic,
         }
     }
