@@ -106,7 +106,7 @@ impl Plugin for Hydro {
         if config.frozen {
             return Ok(());
         }
-        if config.method().dual.is_some() {
+        if config.method().dual.is_some() && config.magnetic.is_some() {
             ReplacementAccount::register(sim)?;
         }
         sim.system_in(Limit::Propose, systems::limit_by_courant);
