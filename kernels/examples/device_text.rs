@@ -214,6 +214,16 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         mass_fluxes: true,
         ..plain
     };
+    let corrected = FluidProgram {
+        method: FluidMethod {
+            scheme: Scheme::Ctu,
+            ..FluidMethod::default()
+        },
+        scalars: 1,
+        first_order_fallback: true,
+        placement: ScratchPlacement::Split,
+        ..plain
+    };
     let isothermal = FluidProgram {
         method: FluidMethod {
             equation: EquationOfState::Isothermal,
@@ -307,6 +317,7 @@ fn skeletons(double: bool) -> Vec<(&'static str, String)> {
         ("skeletons_fluid", fluid(&plain)),
         ("skeletons_fallback", fluid(&other)),
         ("skeletons_staged", fluid(&staged)),
+        ("skeletons_corrected", fluid(&corrected)),
         ("skeletons_isothermal", isothermal),
         ("skeletons_magnetised", magnetised),
         ("skeletons_mesh_magnetised", mesh_with_field),

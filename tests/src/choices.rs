@@ -6,7 +6,7 @@ use nestar::kernels::hydro::{
 };
 
 /// Returns every sensible choice of scheme, reconstruction and variables, with all limiters and all Riemann solvers. A stage of a Runge-Kutta
-/// scheme uses the functions as the other schemes do, so that all of them come with `rk2` and `plm` only.
+/// scheme and corner transport upwind use the functions as the other schemes do, so that all of them come with `rk2` or `ctu` and `plm` only.
 #[must_use]
 pub fn all() -> Vec<FluidMethod> {
     let mut methods = Vec::new();
@@ -24,10 +24,14 @@ pub fn all() -> Vec<FluidMethod> {
                 if !has_slopes || !has_edges {
                     continue;
                 }
-                let with_all = scheme == Scheme::Rk2 && reconstruction == Reconstruction::Plm;
-                match base.has_stages() && !with_all {
-                    true => methods.push(base),
-                    false => methods.extend(with_each_function(base)),
+                let with_all = match scheme {
+                    Scheme::MusclHancock | Scheme::VanLeer => true,
+                    Scheme::Rk2 | Scheme::Ctu => reconstruction == Reconstruction::Plm,
+                    Scheme::Rk3 => false,
+                };
+                match with_all {
+                    true => methods.extend(with_each_function(base)),
+                    false => methods.push(base),
                 }
             }
         }

@@ -123,6 +123,30 @@ pub fn half_step<R: Lane>(w: &[R; 4], half: &[[R; 4]; 3], rate: &[R; 3], c2: R) 
     ]
 }
 
+/// Returns the primitive state half a step later by the differences along one axis alone, as
+/// [`hancock::half_step_along`](super::hancock::half_step_along); `c2` is the squared sound speed.
+#[device]
+pub fn half_step_along<R: Lane>(w: &[R; 4], half: &[R; 4], rate: R, c2: R) -> [R; 4] {
+    let a = flux_jacobian_times(w, c2 / w[0], half, rate);
+    let mut h = [0.0; 4];
+    for v in 0..4 {
+        h[v] = w[v] - a[v];
+    }
+    h
+}
+
+/// Returns the primitive state `w` at a face after the change of its conserved variables by the fluxes across, or `w` if its density would not be
+/// positive.
+#[device]
+pub fn corrected<R: Lane>(w: &[R; 4], change: &[R; 4]) -> [R; 4] {
+    let u = conserved_from_primitive(w);
+    let mut next = [0.0; 4];
+    for v in 0..4 {
+        next[v] = u[v] - change[v];
+    }
+    predicted(&next, w)
+}
+
 /// Returns the primitive state after half a step of donor-cell fluxes, or `old` if the density of `u` is not positive.
 #[device]
 pub fn predicted<R: Lane>(u: &[R; 4], old: &[R; 4]) -> [R; 4] {

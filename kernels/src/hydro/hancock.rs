@@ -1,5 +1,5 @@
 //! Half-step predictor and edge states of a cell.
-use super::eos::primitive_from_conserved;
+use super::eos::{conserved_from_primitive, primitive_from_conserved};
 use nestar_device::math::sum3;
 use nestar_device::{Lane, device};
 
@@ -48,6 +48,37 @@ pub fn half_step<R: Lane>(w: &[R; 5], half: &[[R; 5]; 3], rate: &[R; 3], gamma: 
         w[3] - sum3(a[3], b[2], c[1]),
         w[4] - sum3(a[4], b[4], c[4]),
     ]
+}
+
+/// Returns the primitive state half a step later by the differences along one axis alone, `w - dt/2 A(w) dw/dx`; arguments as in [`half_step`].
+/// The first velocity is the one along the axis.
+#[device]
+pub fn half_step_along<R: Lane>(w: &[R; 5], half: &[R; 5], rate: R, gamma: R) -> [R; 5] {
+    let a = flux_jacobian_times(w, 1.0 / w[0], half, rate, gamma);
+    let mut h = [0.0; 5];
+    for v in 0..5 {
+        h[v] = w[v] - a[v];
+    }
+    h
+}
+
+/// Returns the change of a conserved variable by half a step of the fluxes along two axes, with the flux densities `below` and `above`, and `rate
+/// = dt / dx` along each (Gardiner & Stone 2008, J. Comput. Phys. 227, 4123, the form with six Riemann problems).
+#[device]
+pub fn transverse_change<R: Lane>(below: &[R; 2], above: &[R; 2], rate: &[R; 2]) -> R {
+    0.5 * (rate[0] * (above[0] - below[0]) + rate[1] * (above[1] - below[1]))
+}
+
+/// Returns the primitive state `w` at a face after the change of its conserved variables by the fluxes across. If its density or pressure would
+/// not be positive, it returns `w`.
+#[device]
+pub fn corrected<R: Lane>(w: &[R; 5], change: &[R; 5], gamma: R) -> [R; 5] {
+    let u = conserved_from_primitive(w, gamma);
+    let mut next = [0.0; 5];
+    for v in 0..5 {
+        next[v] = u[v] - change[v];
+    }
+    predicted(&next, w, gamma)
 }
 
 /// Returns a scalar's mass fraction half a step later, `x - dt/2 v . grad x`; arguments as in [`half_step`].

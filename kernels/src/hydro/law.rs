@@ -116,6 +116,19 @@ pub trait Law<const N: usize>: 'static {
         law: &LawNumbers<V>,
     ) -> [V; N];
 
+    /// Returns the primitive state half a step later by the differences along one axis, see [`hancock::half_step_along`]. Not with a magnetic
+    /// field.
+    #[inline(always)]
+    fn half_step_along<V: Simd>(_: &[V; N], _: &[V; N], _: V, _: &LawNumbers<V>) -> [V; N] {
+        unreachable!("states with magnetic fields are not traced along one axis")
+    }
+
+    /// Returns the primitive state at a face after its change by the fluxes across, see [`hancock::corrected`]. Not with a magnetic field.
+    #[inline(always)]
+    fn corrected<V: Simd>(_: &[V; N], _: &[V; N], _: &LawNumbers<V>) -> [V; N] {
+        unreachable!("states with magnetic fields are not corrected by fluxes across")
+    }
+
     /// Returns the primitive state after the predictor, see [`hancock::predicted`].
     fn predicted<V: Simd>(u: &[V; N], old: &[V; N], law: &LawNumbers<V>) -> [V; N];
 
@@ -234,6 +247,16 @@ impl Law<5> for GammaLaw {
     }
 
     #[inline(always)]
+    fn half_step_along<V: Simd>(w: &[V; 5], half: &[V; 5], rate: V, law: &LawNumbers<V>) -> [V; 5] {
+        hancock::half_step_along(w, half, rate, law[0])
+    }
+
+    #[inline(always)]
+    fn corrected<V: Simd>(w: &[V; 5], change: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
+        hancock::corrected(w, change, law[0])
+    }
+
+    #[inline(always)]
     fn predicted<V: Simd>(u: &[V; 5], old: &[V; 5], law: &LawNumbers<V>) -> [V; 5] {
         hancock::predicted(u, old, law[0])
     }
@@ -337,6 +360,16 @@ impl<const EQUATION: u32> Law<4> for Barotropic<EQUATION> {
         law: &LawNumbers<V>,
     ) -> [V; 4] {
         barotropic::half_step(w, half, rates, of::<V, EQUATION>(w[0], law)[1])
+    }
+
+    #[inline(always)]
+    fn half_step_along<V: Simd>(w: &[V; 4], half: &[V; 4], rate: V, law: &LawNumbers<V>) -> [V; 4] {
+        barotropic::half_step_along(w, half, rate, of::<V, EQUATION>(w[0], law)[1])
+    }
+
+    #[inline(always)]
+    fn corrected<V: Simd>(w: &[V; 4], change: &[V; 4], _: &LawNumbers<V>) -> [V; 4] {
+        barotropic::corrected(w, change)
     }
 
     #[inline(always)]

@@ -48,6 +48,9 @@ choices! {
     MusclHancock = "muscl-hancock";
     /// Van Leer: donor-cell predictor and second-order corrector (Falle 1991; Stone & Gardiner 2009).
     VanLeer = "vl";
+    /// Corner transport upwind: states at faces half a step later along the axis of each, changed by fluxes along the other axes, then a second
+    /// set of fluxes; six Riemann problems per cell (Colella 1990; Saltzman 1994; Gardiner & Stone 2008).
+    Ctu = "ctu";
     /// Strong-stability-preserving Runge-Kutta method of second order in two stages (Shu & Osher 1988; Wang, Abel & Kaehler 2010, eqs.
     /// 10 to 12).
     Rk2 = "rk2";
@@ -65,7 +68,7 @@ impl Scheme {
             share: 1.0,
         };
         match self {
-            Scheme::MusclHancock | Scheme::VanLeer => &[FIRST],
+            Scheme::MusclHancock | Scheme::VanLeer | Scheme::Ctu => &[FIRST],
             Scheme::Rk2 => &[
                 Stage {
                     share: 0.5,
@@ -94,6 +97,13 @@ impl Scheme {
                 },
             ],
         }
+    }
+
+    /// Returns `true` if the first fluxes of a step, by a predictor or for corrections, are those of the gas alone: the scheme knows neither dual
+    /// energy nor magnetic fields.
+    #[must_use]
+    pub fn is_for_gas_alone(self) -> bool {
+        matches!(self, Scheme::VanLeer | Scheme::Ctu)
     }
 }
 
@@ -161,9 +171,9 @@ pub struct FluidMethod {
     pub flattening: Option<bool>,
     /// Parameter of [`Limiter::Minmod`] and [`Limiter::Hybrid`], from 1 (most diffusive) to 2.
     pub minmod_theta: f64,
-    /// Dual energy: carries the internal energy as a component after the total one; not with [`Scheme::VanLeer`].
+    /// Dual energy: carries the internal energy as a component after the total one; not if [`Scheme::is_for_gas_alone`].
     pub dual: Option<DualEnergy>,
-    /// Magnetic field; not with [`Scheme::VanLeer`], or without an energy.
+    /// Magnetic field; not if [`Scheme::is_for_gas_alone`], or without an energy.
     pub magnetic: Option<MagneticMethod>,
 }
 
@@ -346,6 +356,8 @@ fn barotropic_items() -> Vec<&'static Item> {
         barotropic::repaired::ITEM,
         barotropic::checked_signal_rate::ITEM,
         barotropic::half_step::ITEM,
+        barotropic::half_step_along::ITEM,
+        barotropic::corrected::ITEM,
         barotropic::predicted::ITEM,
         barotropic::edges::ITEM,
         barotropic::traced_edges::ITEM,
@@ -413,6 +425,9 @@ fn states_items() -> Vec<&'static Item> {
         dual::reconcile_energies::ITEM,
         dual::reconciled_energy::ITEM,
         hancock::half_step::ITEM,
+        hancock::half_step_along::ITEM,
+        hancock::transverse_change::ITEM,
+        hancock::corrected::ITEM,
         hancock::half_step_scalar::ITEM,
         hancock::predicted::ITEM,
         hancock::edges::ITEM,

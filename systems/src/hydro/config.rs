@@ -82,7 +82,7 @@ pub struct HydroConfig {
     /// Reconstruction of face states.
     #[key(default = Word(Reconstruction::Plm))]
     pub reconstruction: Word<Reconstruction>,
-    /// Variables whose slopes are limited; `ppm` with `muscl-hancock` takes `primitive` only.
+    /// Variables whose slopes are limited; `ppm` with `muscl-hancock` and `ctu` takes `primitive` only.
     #[key(default = Word(Variables::Primitive))]
     pub variables: Word<Variables>,
     /// Slope limiter. `weno-z` has none, and `ppm` has its own where it preserves extrema: in primitive variables, except with `vl`.
@@ -119,7 +119,7 @@ pub struct HydroConfig {
     /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
     /// in the temperature of cold supersonic gas, and keeps the pressure of strongly magnetised gas. `true`, `false`, or thresholds such as
     /// `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6, magnetic = 1e-3 }`, which are those of `true`; with a table `[mhd]`, `true` has 1e-3 for the
-    /// first two. Not with `vl`. Default: `false`; with a table `[mhd]` `true`, if the
+    /// first two. Not with `vl` and `ctu`. Default: `false`; with a table `[mhd]` `true`, if the
     /// scheme is `muscl-hancock` and there is neither `[viscosity]` nor `[conduction]`.
     pub dual_energy: Option<DualEnergyChoice>,
     /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
@@ -145,13 +145,25 @@ fn diffusive_table(deck: &Deck) -> Option<&'static str> {
     tables.find(|table| deck.has(table))
 }
 
+/// Returns the part of a scheme that changes total energies of the gas only.
+fn part_for_gas_alone(scheme: Scheme) -> Option<&'static str> {
+    match scheme {
+        Scheme::VanLeer => Some("the predictor"),
+        Scheme::Ctu => Some("the correction of states at faces"),
+        Scheme::MusclHancock | Scheme::Rk2 | Scheme::Rk3 => None,
+    }
+}
+
 /// Checks what the dual-energy formalism excludes.
 ///
 /// # Errors
 /// The scheme does not know it, or a table does not know it with a magnetic field.
 fn check_dual_energy(deck: &Deck, method: &FluidMethod) -> Result<(), DeckError> {
-    if method.scheme == Scheme::VanLeer {
-        let why = "the predictor of hydro.scheme = \"vl\" does not know the dual-energy formalism: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key";
+    if let Some(part) = part_for_gas_alone(method.scheme) {
+        let why = format!(
+            "{part} of hydro.scheme = {:?} does not know the dual-energy formalism: set hydro.scheme = \"muscl-hancock\", \"rk2\" or \"rk3\", or remove this key",
+            method.scheme.word()
+        );
         return Err(deck.error_at("hydro.dual_energy", why));
     }
     match diffusive_table(deck).filter(|_| method.magnetic.is_some()) {
@@ -304,6 +316,11 @@ impl HydroConfig {
             ),
             (
                 "hydro.scheme",
+                method.scheme == Scheme::Ctu,
+                "its correction of states at faces does not know magnetic fields: set it to \"muscl-hancock\", \"rk2\" or \"rk3\"",
+            ),
+            (
+                "hydro.scheme",
                 method.has_face_field() && method.has_stages(),
                 "fields on faces (mhd.method = \"ct\") advance in one stage: set it to \"muscl-hancock\", or mhd.method to \"glm\"",
             ),
@@ -394,7 +411,7 @@ impl HydroConfig {
     ///
     /// # Errors
     /// The equation of state or a magnetic field excludes something that the deck has; the dual-energy formalism is combined with the scheme
-    /// `vl`; characteristic variables are combined with a reconstruction without limited slopes; `weno-z` is combined with a scheme
+    /// `vl` or `ctu`; characteristic variables are combined with a reconstruction without limited slopes; `weno-z` is combined with a scheme
     /// with half steps; flattening is combined with the scheme `vl`.
     pub fn checked_method(&self, deck: &Deck) -> Result<FluidMethod, DeckError> {
         let method = self.method();
@@ -404,7 +421,7 @@ impl HydroConfig {
             check_dual_energy(deck, &method)?;
         }
         if method.variables == Variables::Characteristic && !method.limits_slopes() {
-            let why = "characteristic variables need slopes to limit: set hydro.reconstruction = \"plm\", or \"ppm\" with another hydro.scheme, or \
+            let why = "characteristic variables need slopes to limit: set hydro.reconstruction = \"plm\", or \"ppm\" with hydro.scheme = \"vl\", \"rk2\" or \"rk3\", or \
                        remove this key";
             return Err(deck.error_at("hydro.variables", why));
         }

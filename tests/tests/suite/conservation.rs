@@ -68,6 +68,18 @@ fn three_levels_with_ppm_conserve() {
 }
 
 #[test]
+fn three_levels_with_corrected_states_conserve() {
+    conserves(4, &["mesh.max_level=3", "hydro.scheme=ctu"]);
+    let settings = [
+        "time.levels=halved",
+        "mesh.regrid_interval=1",
+        "hydro.scheme=ctu",
+        "hydro.reconstruction=ppm",
+    ];
+    conserves(4, &settings);
+}
+
+#[test]
 fn three_levels_with_stages_conserve() {
     for scheme in ["hydro.scheme=rk2", "hydro.scheme=rk3"] {
         conserves(4, &["mesh.max_level=3", scheme]);

@@ -399,7 +399,7 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
         return;
     };
     use Reconstruction::{Constant, Plm, Ppm, WenoZ};
-    use Scheme::{MusclHancock, Rk2, Rk3, VanLeer};
+    use Scheme::{Ctu, MusclHancock, Rk2, Rk3, VanLeer};
     use Variables::{Characteristic, Primitive};
     let cases = [
         (
@@ -453,6 +453,15 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
             false,
         ),
         ((VanLeer, Ppm, Characteristic), "van-leer", "hllc", 1, false),
+        ((Ctu, Plm, Primitive), "minmod", "hllc", 2, true),
+        ((Ctu, Plm, Characteristic), "hybrid", "roe", 0, false),
+        (
+            (Ctu, Ppm, Primitive),
+            "monotonized-central",
+            "hllc",
+            1,
+            false,
+        ),
         ((Rk2, Plm, Primitive), "minmod", "hll", 2, true),
         (
             (Rk3, WenoZ, Primitive),
@@ -489,7 +498,7 @@ fn a_step_on_the_device_has_the_bits_of_the_cpu() {
         };
         // a method is compiled in one precision, and with a dual energy in the other
         compare_in(fallback, &device, &case);
-        if scheme != VanLeer && method.equation.has_energy() {
+        if !scheme.is_for_gas_alone() && method.equation.has_energy() {
             let dual = Some(DualEnergy::default());
             let method = FluidMethod { dual, ..method };
             let other = Case {
@@ -511,7 +520,7 @@ fn gas_without_energy_has_the_bits_of_the_cpu_on_the_device() {
     };
     use EquationOfState::{Isothermal, Polytropic};
     use Reconstruction::{Plm, Ppm};
-    use Scheme::{MusclHancock, VanLeer};
+    use Scheme::{Ctu, MusclHancock, VanLeer};
     use Variables::{Characteristic, Primitive};
     let cases = [
         ((Isothermal, MusclHancock, Plm, Primitive), "hllc", 1, true),
@@ -525,6 +534,8 @@ fn gas_without_energy_has_the_bits_of_the_cpu_on_the_device() {
         ),
         ((Polytropic, MusclHancock, Ppm, Primitive), "llf", 1, true),
         ((Polytropic, VanLeer, Plm, Primitive), "hllc", 1, false),
+        ((Isothermal, Ctu, Plm, Primitive), "hllc", 0, true),
+        ((Polytropic, Ctu, Ppm, Primitive), "hlle", 1, false),
     ];
     for ((equation, scheme, reconstruction, variables), riemann, scalars, fallback) in cases {
         let method = FluidMethod {

@@ -80,6 +80,11 @@ fn an_adaptive_blast_with_a_scalar_is_identical_on_the_device() {
 }
 
 #[test]
+fn corrected_states_are_identical_on_the_device() {
+    agree(BLAST, &["time.max_steps=3", "hydro.scheme=ctu"]);
+}
+
+#[test]
 fn runge_kutta_stages_are_identical_on_the_device() {
     agree(BLAST, &["time.max_steps=3", "hydro.scheme=rk2"]);
     agree(

@@ -66,7 +66,7 @@ fn all_differ(precision: &str) {
 /// A reconstruction without half steps is refused with schemes that need them.
 #[test]
 fn weno_needs_stages() {
-    for scheme in ["muscl-hancock", "vl"] {
+    for scheme in ["muscl-hancock", "vl", "ctu"] {
         let scheme = format!("hydro.scheme={scheme}");
         let settings = [&scheme, "hydro.reconstruction=weno-z"];
         let refused = App::default().simulation(deck(ALL_FACES, &settings));
@@ -88,6 +88,22 @@ fn flattening_is_refused_with_the_van_leer_scheme() {
         .state()
         .difference(&flattened.steps(2).state());
     assert!(difference.is_some(), "flattening changes nothing");
+}
+
+/// The corrections of corner transport upwind know the gas alone.
+#[test]
+fn dual_energy_and_magnetic_fields_are_refused_with_corner_transport_upwind() {
+    for (setting, key) in [
+        ("hydro.dual_energy=true", "hydro.dual_energy"),
+        ("mhd.method=glm", "hydro.scheme"),
+    ] {
+        let refused = App::default().simulation(deck(ALL_FACES, &["hydro.scheme=ctu", setting]));
+        let error = refused.map(|_| ()).expect_err("refused").to_string();
+        assert!(
+            error.contains(key) && error.contains("correction of states"),
+            "{error}"
+        );
+    }
 }
 
 /// Choices that make no sense together are refused with the key.

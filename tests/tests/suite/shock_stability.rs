@@ -100,6 +100,7 @@ fn rows_stay_equal_behind_an_aligned_shock() {
         (1, "vl", "plm", "hllc"),
         (2, "muscl-hancock", "ppm", "hllc"),
         (0, "muscl-hancock", "plm", "exact"),
+        (1, "ctu", "plm", "hllc"),
     ] {
         rows_stay_equal(&deck(along), along, [scheme, reconstruction, riemann]);
     }
@@ -114,6 +115,7 @@ fn rows_stay_equal_behind_a_shock_at_rest() {
         (0, 20.0, "vl", "plm", "hllc"),
         (1, 20.0, "vl", "ppm", "hllc"),
         (2, 6.0, "muscl-hancock", "plm", "hlle"),
+        (0, 20.0, "ctu", "plm", "hllc"),
     ] {
         let deck = slow_shock(along, mach, 0.0);
         rows_stay_equal(&deck, along, [scheme, reconstruction, riemann]);
@@ -127,6 +129,7 @@ fn rows_stay_equal_behind_a_slow_shock() {
         (1, 6.0, 0.1, "vl"),
         (2, 20.0, -0.1, "muscl-hancock"),
         (0, 6.0, -0.3, "vl"),
+        (1, 20.0, 0.02, "ctu"),
     ] {
         let deck = slow_shock(along, mach, speed);
         rows_stay_equal(&deck, along, [scheme, "plm", "hllc"]);

@@ -143,6 +143,17 @@ fn a_blast_stays_symmetric_with_all_parts_of_the_second_scheme() {
 }
 
 #[test]
+fn a_blast_stays_symmetric_with_corner_transport_upwind() {
+    symmetric(4, &["hydro.scheme=ctu", "hydro.riemann=roe"]);
+    let settings = [
+        "hydro.scheme=ctu",
+        "hydro.reconstruction=ppm",
+        "run.precision=single",
+    ];
+    symmetric(4, &settings);
+}
+
+#[test]
 fn a_blast_stays_symmetric_with_runge_kutta_schemes() {
     symmetric(4, &["hydro.scheme=rk2", "hydro.riemann=hll"]);
     symmetric(4, &["hydro.scheme=rk3", "hydro.reconstruction=weno-z"]);

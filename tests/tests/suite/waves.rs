@@ -88,7 +88,11 @@ fn order(coarse: usize, plane: bool, settings: &[&str]) -> f64 {
 
 #[test]
 fn a_sound_wave_converges_at_second_order() {
-    for scheme in ["hydro.scheme=muscl-hancock", "hydro.scheme=vl"] {
+    for scheme in [
+        "hydro.scheme=muscl-hancock",
+        "hydro.scheme=vl",
+        "hydro.scheme=ctu",
+    ] {
         for variables in [
             "hydro.variables=primitive",
             "hydro.variables=characteristic",
@@ -151,7 +155,7 @@ fn carried(cells: usize, wave: &str, settings: &[&str]) -> f64 {
 #[test]
 #[ignore = "some minutes: waves along the diagonal of a refined box of 64 x 32 x 32 cells, for each Riemann solver"]
 fn refined_waves_have_the_error_of_each_scheme_and_solver() {
-    for scheme in ["muscl-hancock", "vl"] {
+    for scheme in ["ctu", "muscl-hancock", "vl"] {
         for riemann in ["hllc", "roe", "hlle"] {
             for wave in ["sound", "entropy"] {
                 let bound = match (wave, riemann) {

@@ -32,6 +32,14 @@ RS_FN State half_step(const State& w, const rs::arr<State, 3>& half, const rs::a
   return ::nestar_kernels::hydro::barotropic::half_step<field::REAL>(w, half, rate, thermal(w.d[0]).d[1]);
 }
 
+RS_FN State half_step_along(const State& w, const State& half, field::REAL rate) {
+  return ::nestar_kernels::hydro::barotropic::half_step_along<field::REAL>(w, half, rate, thermal(w.d[0]).d[1]);
+}
+
+RS_FN State corrected(const State& w, const State& change) {
+  return ::nestar_kernels::hydro::barotropic::corrected<field::REAL>(w, change);
+}
+
 RS_FN State predicted(const State& u, const State& old) {
   return ::nestar_kernels::hydro::barotropic::predicted<field::REAL>(u, old);
 }

@@ -40,9 +40,9 @@ const FACE_FIELD: &str = concat!(
 /// Where a block of the fluid step keeps its scratch. The results do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScratchPlacement {
-    /// All of it is in shared memory. States at faces are computed once, but with a field on faces.
+    /// All of it is in shared memory. States at faces are computed once, but not with a field on faces or with first fluxes that correct them.
     Shared,
-    /// Cells are in shared memory, fluxes in global memory. States at faces are computed for both cells of each face.
+    /// Cells and first fluxes are in shared memory, fluxes in global memory. States at faces are computed for both cells of each face.
     Split,
     /// All of it is in global memory. States at faces are computed as in `Split`.
     Global,
@@ -99,7 +99,8 @@ impl FluidProgram {
         let faces = (PATCH + 1) * across * across;
         let edges = 2 * 3 * self.method.variables_of_law() * faces;
         let field = if has_field { 3 * faces } else { 0 };
-        let at_faces = has_field || self.placement != ScratchPlacement::Shared;
+        let corrects = self.method.scheme == Scheme::Ctu;
+        let at_faces = has_field || corrects || self.placement != ScratchPlacement::Shared;
         let kept = match self.first_order_fallback || at_faces {
             true => input,
             false => 0,
@@ -108,8 +109,13 @@ impl FluidProgram {
             true => self.method.variables_of_law() * (PATCH + 2).pow(3),
             false => 0,
         };
-        let cells = (block + kept + field + states).max(block + input);
-        let all = (block + kept + field + states + edges).max(cells);
+        let first = match corrects {
+            true => 3 * self.method.variables_of_law() * (PATCH + 1) * (PATCH + 2).pow(2),
+            false => 0,
+        };
+        let before_edges = block + kept + field + states + first;
+        let cells = before_edges.max(block + input);
+        let all = (before_edges + edges).max(cells);
         let [shared, global] = match self.placement {
             ScratchPlacement::Shared => [all, 0],
             ScratchPlacement::Split => [cells, edges],
@@ -135,7 +141,7 @@ impl FluidProgram {
             "{}#define FACE_FIELD {}\n\
              namespace fluid {{\n\
              constexpr int GAS = {}, UNCORRECTED = {}, GHOSTS = {}, THREADS = {}, MIN_BLOCKS = {};\n\
-             constexpr bool HALF_STEP = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, CELLS_IN_SHARED = {}, FLUXES_IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
+             constexpr bool HALF_STEP = {}, CORRECTED = {}, PREDICTOR = {}, STAGED = {}, PARABOLIC = {}, EXTREMA = {}, FLATTEN = {}, WENO = {}, CONSTANT = {}, WAVES = {}, KEEP_INPUT = {}, CELLS_IN_SHARED = {}, FLUXES_IN_SHARED = {}, MASS_FLUXES = {}, DUAL = {}, CURE = {};\n\
              RS_FN constexpr rs::arr<field::REAL, 2> law() {{ return rs::arr<field::REAL, 2>{{{{(field::REAL){}, (field::REAL){}}}}}; }}\n\
              RS_FN constexpr field::REAL theta() {{ return (field::REAL){}; }}\n\
              RS_FN constexpr rs::arr<field::REAL, 4> thresholds() {{ return rs::arr<field::REAL, 4>{{{{(field::REAL){kinetic}, \
@@ -152,6 +158,7 @@ impl FluidProgram {
             self.threads,
             self.blocks,
             m.scheme == Scheme::MusclHancock,
+            m.scheme == Scheme::Ctu,
             m.scheme == Scheme::VanLeer,
             m.has_stages(),
             m.is_parabolic(),
@@ -232,6 +239,7 @@ impl FluidProgram {
             shock::shock_along::ITEM,
             shock::damped::ITEM,
             hancock::half_step_scalar::ITEM,
+            hancock::transverse_change::ITEM,
             fluxes::advanced::ITEM,
             fluxes::staged::ITEM,
             fluxes::with_kept_remainder::ITEM,
@@ -271,6 +279,8 @@ fn gamma_law_items() -> Vec<&'static Item> {
         eos::primitive_from_conserved::ITEM,
         eos::checked_signal_rate::ITEM,
         hancock::half_step::ITEM,
+        hancock::half_step_along::ITEM,
+        hancock::corrected::ITEM,
         hancock::predicted::ITEM,
         hancock::edges::ITEM,
         hancock::traced_edges::ITEM,
@@ -325,6 +335,8 @@ fn barotropic_items() -> Vec<&'static Item> {
         barotropic::primitive_from_conserved::ITEM,
         barotropic::checked_signal_rate::ITEM,
         barotropic::half_step::ITEM,
+        barotropic::half_step_along::ITEM,
+        barotropic::corrected::ITEM,
         barotropic::predicted::ITEM,
         barotropic::edges::ITEM,
         barotropic::traced_edges::ITEM,

@@ -3,8 +3,9 @@
 //! Each pass is instantiated separately and called through a function pointer. The number of instantiations is therefore the sum of the
 //! choices (limiters, solvers, reconstructions), not their product. All give the same bits.
 use super::passes::{
-    CirculationPass, ContactPass, EdgePass, FlattenPass, FluxPass, MeanElectricPass, PlaneOutcome,
-    PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass,
+    CirculationPass, ContactPass, CorrectionPass, EdgePass, FlattenPass, FluxPass,
+    MeanElectricPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass,
+    SlopePass, UpdatePass,
 };
 use crate::hydro::FluidMethod;
 use nestar_device::Real;
@@ -112,6 +113,7 @@ pub struct Passes<E> {
     pub slopes: unsafe fn(&SlopePass<E>),
     pub flatten: unsafe fn(&FlattenPass<E>),
     pub edges: unsafe fn(&EdgePass<E>),
+    pub correct: unsafe fn(&CorrectionPass<E>),
     pub fluxes: unsafe fn(&FluxPass<E>),
     pub damped_fluxes: unsafe fn(&FluxPass<E>),
     pub internal_fluxes: unsafe fn(&FluxPass<E>),
@@ -128,7 +130,7 @@ pub struct Passes<E> {
 macro_rules! instruction_set {
     ($module:ident $(, $features:literal)?) => {
         mod $module {
-            use super::super::passes::{self, CirculationPass, ContactPass, EdgePass, FlattenPass, FluxPass, MeanElectricPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
+            use super::super::passes::{self, ALONG_AXES, AT_START, CirculationPass, ContactPass, CorrectionPass, EdgePass, FlattenPass, FluxPass, HALF_STEP, MeanElectricPass, PlaneOutcome, PredictPass, PrimitivePass, ShockPass, SignalRatePass, SlopePass, UpdatePass};
             use super::Passes;
             use crate::hydro::law::{Law, select_law};
             use crate::hydro::limiter::select_limiter;
@@ -144,7 +146,8 @@ macro_rules! instruction_set {
             instruction_set!(@entry [$($features)?] limited_parabolas[const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] wave_parabolas of L [const LIMITER: u32](SlopePass));
             instruction_set!(@entry [$($features)?] flatten[](FlattenPass));
-            instruction_set!(@entry [$($features)?] edges of L [const PARABOLIC: bool, const HALF_STEP: bool, const FLATTEN: bool, const DUAL: bool](EdgePass));
+            instruction_set!(@entry [$($features)?] edges of L [const PARABOLIC: bool, const TIME: u32, const FLATTEN: bool, const DUAL: bool](EdgePass));
+            instruction_set!(@entry [$($features)?] correct of L [](CorrectionPass));
             instruction_set!(@entry [$($features)?] fluxes of L [const SOLVER: u32](FluxPass));
             instruction_set!(@entry [$($features)?] shocks of L [](ShockPass) -> bool);
             instruction_set!(@entry [$($features)?] damped_fluxes of L [](FluxPass));
@@ -177,16 +180,18 @@ macro_rules! instruction_set {
             }
 
             fn edges_from<V: Simd, L: Law<N>, const N: usize, const PARABOLIC: bool>(method: &FluidMethod) -> unsafe fn(&EdgePass<V::E>) {
-                let hancock = method.scheme == Scheme::MusclHancock;
-                match (hancock, method.flattens(), method.dual.is_some()) {
-                    (false, false, false) => edges::<V, L, N, PARABOLIC, false, false, false>,
-                    (false, false, true) => edges::<V, L, N, PARABOLIC, false, false, true>,
-                    (false, true, false) => edges::<V, L, N, PARABOLIC, false, true, false>,
-                    (false, true, true) => edges::<V, L, N, PARABOLIC, false, true, true>,
-                    (true, false, false) => edges::<V, L, N, PARABOLIC, true, false, false>,
-                    (true, false, true) => edges::<V, L, N, PARABOLIC, true, false, true>,
-                    (true, true, false) => edges::<V, L, N, PARABOLIC, true, true, false>,
-                    (true, true, true) => edges::<V, L, N, PARABOLIC, true, true, true>,
+                match (method.scheme, method.flattens(), method.dual.is_some()) {
+                    // dual energy is refused
+                    (Scheme::Ctu, false, _) => edges::<V, L, N, PARABOLIC, ALONG_AXES, false, false>,
+                    (Scheme::Ctu, true, _) => edges::<V, L, N, PARABOLIC, ALONG_AXES, true, false>,
+                    (Scheme::MusclHancock, false, false) => edges::<V, L, N, PARABOLIC, HALF_STEP, false, false>,
+                    (Scheme::MusclHancock, false, true) => edges::<V, L, N, PARABOLIC, HALF_STEP, false, true>,
+                    (Scheme::MusclHancock, true, false) => edges::<V, L, N, PARABOLIC, HALF_STEP, true, false>,
+                    (Scheme::MusclHancock, true, true) => edges::<V, L, N, PARABOLIC, HALF_STEP, true, true>,
+                    (_, false, false) => edges::<V, L, N, PARABOLIC, AT_START, false, false>,
+                    (_, false, true) => edges::<V, L, N, PARABOLIC, AT_START, false, true>,
+                    (_, true, false) => edges::<V, L, N, PARABOLIC, AT_START, true, false>,
+                    (_, true, true) => edges::<V, L, N, PARABOLIC, AT_START, true, true>,
                 }
             }
 
@@ -197,6 +202,7 @@ macro_rules! instruction_set {
                     slopes: slopes_of::<V, L, N>(method),
                     flatten: flatten::<V>,
                     edges: edges_of::<V, L, N>(method),
+                    correct: correct::<V, L, N>,
                     fluxes: select_riemann_solver!(method.riemann, fluxes::<V, L, N>),
                     shocks: shocks::<V, L, N>,
                     damped_fluxes: damped_fluxes::<V, L, N>,

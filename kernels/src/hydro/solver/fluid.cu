@@ -32,10 +32,13 @@ RS_FN REAL concentration(const REAL* block, int component, const int* at, int D,
 template<int D>
 RS_FN void face_states(const Scratch& s, int f, const int* at, const Three& rate, REAL speed, const unsigned* shocks, State& l, State& r) {
   if constexpr (AT_FACES) {
-    int below[3] = {at[0], at[1], at[2]};
-    below[D] -= 1;
-    l = edge_state<D, true>(s, below, rate, speed, shocks);
-    r = edge_state<D, false>(s, at, rate, speed, shocks);
+    edge_states<D>(s, at, rate, speed, shocks, l, r);
+    if constexpr (CORRECTED) {
+      int below[3] = {at[0], at[1], at[2]};
+      below[D] -= 1;
+      l = corrected_across<D>(s, below, l, rate);
+      r = corrected_across<D>(s, at, r, rate);
+    }
     // the normal field is that on the face
     if constexpr (FACE_FIELD) l.d[FIRST_OF_FIELD] = r.d[FIRST_OF_FIELD] = s.field[D * FACES + f];
   } else {
@@ -378,6 +381,12 @@ RS_FN void advance_patch(const Step& p, int row, const REAL* gathered, const Scr
   EACH(cell, LAYERED) cell_states(s, cell, of_edges, speed, shocks);
   launch::barrier();
   const unsigned* damped = CURE && shocks[ANY_SHOCK] ? shocks : nullptr;
+  if constexpr (CORRECTED) {
+    EACH(f, FIRST_FACES) first_flux<0>(s, f, of_edges, damped);
+    EACH(f, FIRST_FACES) first_flux<1>(s, f, of_edges, damped);
+    EACH(f, FIRST_FACES) first_flux<2>(s, f, of_edges, damped);
+    launch::barrier();
+  }
   EACH(f, FACES) face_flux<0>(s, f, of_edges, speed, flagged, damped);
   EACH(f, FACES) face_flux<1>(s, f, of_edges, speed, flagged, damped);
   EACH(f, FACES) face_flux<2>(s, f, of_edges, speed, flagged, damped);
@@ -412,6 +421,7 @@ KERNEL_BOUNDS(fluid_step, fluid::Step, fluid::THREADS, fluid::MIN_BLOCKS) {
   s.input = s.block + COMPONENTS * BLOCK;
   s.field = s.block + FIELD_AT;
   s.states = s.block + STATES_AT;
+  s.first = s.block + FIRST_AT;
   s.right = s.left + EDGES;
   for (int n = launch::block(); n < p.count; n += launch::blocks()) {
     const int row = p.rows[n];

@@ -30,6 +30,14 @@ RS_FN State half_step(const State& w, const rs::arr<State, 3>& half, const rs::a
   return ::nestar_kernels::hydro::hancock::half_step<field::REAL>(w, half, rate, law().d[0]);
 }
 
+RS_FN State half_step_along(const State& w, const State& half, field::REAL rate) {
+  return ::nestar_kernels::hydro::hancock::half_step_along<field::REAL>(w, half, rate, law().d[0]);
+}
+
+RS_FN State corrected(const State& w, const State& change) {
+  return ::nestar_kernels::hydro::hancock::corrected<field::REAL>(w, change, law().d[0]);
+}
+
 RS_FN State predicted(const State& u, const State& old) {
   return ::nestar_kernels::hydro::hancock::predicted<field::REAL>(u, old, law().d[0]);
 }

@@ -15,8 +15,8 @@ use crate::{CELLS, PATCH};
 
 /// A flat range of cells of a plane.
 #[derive(Clone, Copy)]
-struct CellRange {
-    start: usize,
+pub(super) struct CellRange {
+    pub start: usize,
     end: usize,
 }
 
@@ -29,7 +29,7 @@ impl CellRange {
         }
     }
 
-    fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.end - self.start
     }
 }
@@ -46,7 +46,8 @@ pub(super) struct March<'a, R: HydroReal> {
 }
 
 impl<R: HydroReal> March<'_, R> {
-    /// Runs all passes: primitives, shocks, (van Leer: predictor,) then plane by plane slopes, edges, fluxes and update.
+    /// Runs all passes: primitives, shocks, (van Leer: predictor,) then plane by plane slopes, edges, (corner transport upwind: first fluxes and
+    /// corrections of the edges one plane behind,) fluxes and update.
     pub fn run(&mut self, out: &mut [R], faces: &mut FaceFluxes<'_, R>) -> PatchOutcome<R> {
         let g = self.layout.ghosts;
         self.primitives();
@@ -69,24 +70,23 @@ impl<R: HydroReal> March<'_, R> {
         }
         for k in g - 1..=g + PATCH {
             self.reconstruct(k);
+            if self.layout.first.is_some() {
+                self.first_fluxes(k);
+                if k >= g {
+                    self.correct(k - 1);
+                    self.advance_plane(k - 1, out, faces, &mut outcome);
+                }
+                continue;
+            }
             // electric fields on edges need those through faces of two planes
             if with_field {
                 self.fluxes_along_plane(k, faces);
             }
-            if k >= g {
-                self.fluxes(2, k);
-                self.store_fluxes(2, k, faces);
-                if with_field {
-                    self.transport(k);
-                }
-            }
-            if k > g {
-                let plane = self.update(k - 1, out);
-                outcome.add(k - 1 - g, plane);
-            }
-            if !with_field && k >= g && k < g + PATCH {
-                self.fluxes_along_plane(k, faces);
-            }
+            self.advance_plane(k, out, faces, &mut outcome);
+        }
+        if self.layout.first.is_some() {
+            self.correct(g + PATCH);
+            self.advance_plane(g + PATCH, out, faces, &mut outcome);
         }
         self.finish_transport(faces);
         if self.solver.method.dual.is_some() {
@@ -94,6 +94,32 @@ impl<R: HydroReal> March<'_, R> {
             outcome.replacements = Replacements::of(self.scratch.values_mut(gains..gains + CELLS));
         }
         outcome
+    }
+
+    /// Computes the fluxes through the lower faces of plane `k`, the new states of the plane below, and the fluxes along the plane, as far as they
+    /// belong to the patch.
+    fn advance_plane(
+        &mut self,
+        k: usize,
+        out: &mut [R],
+        faces: &mut FaceFluxes<'_, R>,
+        outcome: &mut PatchOutcome<R>,
+    ) {
+        let (g, with_field) = (self.layout.ghosts, self.layout.transport.is_some());
+        if k >= g {
+            self.fluxes(2, k);
+            self.store_fluxes(2, k, faces);
+            if with_field {
+                self.transport(k);
+            }
+        }
+        if k > g {
+            let plane = self.update(k - 1, out);
+            outcome.add(k - 1 - g, plane);
+        }
+        if !with_field && k >= g && k < g + PATCH {
+            self.fluxes_along_plane(k, faces);
+        }
     }
 
     /// Computes the fluxes through the faces in plane `k` normal to x and y.
@@ -139,12 +165,13 @@ impl<R: HydroReal> March<'_, R> {
     }
 
     /// Computes slopes and edge states in plane `k` of the block, in a square one cell larger than the patch. In the planes below and above
-    /// the patch the square has its size, and only z edges are used, unless there is a field on faces.
+    /// the patch the square has its size, and only z edges are used, unless there is a field on faces or edges are corrected.
     fn reconstruct(&mut self, k: usize) {
         let (g, w) = (self.layout.ghosts, self.layout.width);
-        let inside = self.layout.transport.is_some() || (k >= g && k < g + PATCH);
+        let wide = self.layout.transport.is_some() || self.layout.first.is_some();
+        let inside = wide || (k >= g && k < g + PATCH);
         let span = if inside {
-            CellRange::square(w, g - 1, g + PATCH + 1)
+            self.around_patch()
         } else {
             CellRange::square(w, g, g + PATCH)
         };
@@ -160,6 +187,12 @@ impl<R: HydroReal> March<'_, R> {
         }
         self.edges(k, span);
         self.set_normal_field(k);
+    }
+
+    /// Returns the cells of a plane that belong to the patch or to one layer around it.
+    pub fn around_patch(&self) -> CellRange {
+        let g = self.layout.ghosts;
+        CellRange::square(self.layout.width, g - 1, g + PATCH + 1)
     }
 
     fn slopes(&mut self, axis: usize, k: usize, span: CellRange) {
@@ -205,18 +238,15 @@ impl<R: HydroReal> March<'_, R> {
         let (l, p) = (self.layout, self.scratch.pointer());
         let plane = |array: usize, n: usize| p.wrapping_add(array + n * l.planes() + span.start);
         let axes = |array: usize| [plane(array, 0), plane(array, 1), plane(array, 2)];
+        let [low, high] = self.edge_planes(k, span);
         let arguments = EdgePass {
             cells: p.wrapping_add(l.primitive + k * l.steps()[2] + span.start),
             cell_stride: l.block,
             steps: l.steps(),
             lower: axes(l.lower).map(<*mut R>::cast_const),
             upper: axes(l.upper).map(<*mut R>::cast_const),
-            low: axes(l.low),
-            high: [
-                plane(l.high, 0),
-                plane(l.high, 1),
-                plane(l.high, l.slot(2, k)),
-            ],
+            low,
+            high,
             electric: match l.electric_in_cells(k) {
                 Some(from) => p.wrapping_add(from + span.start),
                 None => std::ptr::null_mut(),
@@ -235,13 +265,29 @@ impl<R: HydroReal> March<'_, R> {
         unsafe { (self.solver.passes.edges)(&arguments) }
     }
 
+    /// Returns pointers to the states of the cells of plane `k` at their lower and upper faces, by axis.
+    pub fn edge_planes(&mut self, k: usize, span: CellRange) -> [[*mut R; 3]; 2] {
+        let (l, p) = (self.layout, self.scratch.pointer());
+        let at = |plane: usize| p.wrapping_add(plane + span.start);
+        [
+            [0, 1, 2].map(|axis| at(l.low_plane(axis, k))),
+            [0, 1, 2].map(|axis| at(l.high_plane(axis, k))),
+        ]
+    }
+
     /// Computes the fluxes through the faces of the patch's cells in plane `k` normal to `axis`: both faces of each cell for x and y, the
     /// lower one for z. With a field on faces those of one cell around the patch are added.
     fn fluxes(&mut self, axis: usize, k: usize) {
-        let (l, p) = (self.layout, self.scratch.pointer());
-        let planes = l.planes();
-        let wide = l.transport.is_some();
         // electric fields on edges need the faces of one layer of cells around the patch
+        let wide = self.layout.transport.is_some();
+        let arguments = self.flux_pass([axis, k], self.layout.flux_plane(axis, k), wide);
+        self.solve(&arguments, self.shocked);
+    }
+
+    /// Returns the arguments for the fluxes through faces in plane `k` normal to `axis`, stored in the plane at `to`. With `wide` they include those
+    /// of one layer of cells around the patch.
+    pub fn flux_pass(&mut self, [axis, k]: [usize; 2], to: usize, wide: bool) -> FluxPass<R> {
+        let (l, p) = (self.layout, self.scratch.pointer());
         let corner = match wide {
             true => l.corner() - l.width - 1,
             false => l.corner(),
@@ -260,15 +306,15 @@ impl<R: HydroReal> March<'_, R> {
                 (PATCH, PATCH),
             ][axis],
         };
-        let left_slot = if axis == 2 { l.slot(2, k - 1) } else { axis };
+        let left = l.high_plane(axis, if axis == 2 { k - 1 } else { k });
         let cells = l.shocks + k * l.steps()[2] + corner;
-        let arguments = FluxPass {
+        FluxPass {
             shocks: [cells - l.steps()[axis], cells].map(|at| p.wrapping_add(at).cast_const()),
             shock_stride: l.block,
-            left: p.wrapping_add(l.high + left_slot * planes + before),
-            right: p.wrapping_add(l.low + axis * planes + corner),
+            left: p.wrapping_add(left + before),
+            right: p.wrapping_add(l.low_plane(axis, k) + corner),
             state_stride: l.plane,
-            flux: p.wrapping_add(l.flux_plane(axis, k) + corner),
+            flux: p.wrapping_add(to + corner),
             flux_stride: l.plane,
             axis,
             components: l.components,
@@ -278,12 +324,11 @@ impl<R: HydroReal> March<'_, R> {
             length,
             pitch: l.width,
             law: self.law,
-        };
-        self.solve(&arguments, self.shocked);
+        }
     }
 
     /// Computes the fluxes of the gas, of its internal energy, then of the scalars.
-    fn solve(&self, arguments: &FluxPass<R>, damped: bool) {
+    pub fn solve(&self, arguments: &FluxPass<R>, damped: bool) {
         // SAFETY: states and fluxes of these faces lie inside the arena, padded for the widest vector
         unsafe {
             (self.solver.passes.fluxes)(arguments);

@@ -6,6 +6,7 @@ mod march;
 mod passes;
 mod scratch;
 mod transport;
+mod transverse;
 
 pub use dispatch::{HydroReal, LaneChoice};
 pub use first_order::CellMask10;
@@ -123,7 +124,7 @@ impl<R: HydroReal> PatchSolver<R> {
     /// Results do not depend on `lanes`. [`LaneChoice::available`] tells what a processor without the requested instructions uses.
     ///
     /// # Panics
-    /// If the method uses dual energy or a magnetic field with [`Scheme::VanLeer`] or without an energy; a field on faces with a scheme of
+    /// If the method uses dual energy or a magnetic field with a [scheme for gas alone](Scheme::is_for_gas_alone) or without an energy; a field on faces with a scheme of
     /// several stages; or a Riemann solver that does not serve the law.
     #[must_use]
     pub fn new(
@@ -134,13 +135,13 @@ impl<R: HydroReal> PatchSolver<R> {
     ) -> Self {
         assert!(
             method.dual.is_none()
-                || method.scheme != Scheme::VanLeer && method.equation.has_energy(),
-            "dual energy needs a scheme without a predictor, and an energy"
+                || !method.scheme.is_for_gas_alone() && method.equation.has_energy(),
+            "dual energy needs a scheme that knows it, and an energy"
         );
         assert!(
             method.magnetic.is_none()
-                || method.scheme != Scheme::VanLeer && method.equation.has_energy(),
-            "a magnetic field needs a scheme without a predictor, and an energy"
+                || !method.scheme.is_for_gas_alone() && method.equation.has_energy(),
+            "a magnetic field needs a scheme that knows it, and an energy"
         );
         assert!(
             !method.has_face_field() || !method.has_stages(),

@@ -1,5 +1,5 @@
 //! Work space of one thread: the gathered block of a patch and the planes that the passes march through.
-use crate::hydro::FluidMethod;
+use crate::hydro::{FluidMethod, Scheme};
 use crate::{CELLS, PATCH};
 use nestar_device::Real;
 use std::ops::Range;
@@ -37,12 +37,14 @@ pub(super) struct ScratchLayout {
     pub lower: usize,
     /// Distances to the upper edges, `[axis]` planes; same as `lower` if the two are equal (PLM).
     pub upper: usize,
-    /// States at the lower faces, `[axis]` planes.
+    /// States at the lower faces, see [`ScratchLayout::low_plane`].
     pub low: usize,
-    /// States at the upper faces: x, y, and z of even and odd planes.
+    /// States at the upper faces, see [`ScratchLayout::high_plane`].
     pub high: usize,
     /// Fluxes through the lower faces: x, y, and z of even and odd planes; with a field on faces x and y of even and odd planes, too.
     pub flux: usize,
+    /// First fluxes of corner transport upwind through the lower faces, in even and odd planes of each axis; `None` with other schemes.
+    pub first: Option<usize>,
     /// Shocks along each axis in each cell (block of three components), if shocks are detected.
     pub shocks: usize,
     /// Energy that each cell of the patch gains where the internal energy replaces the total one, with dual energy.
@@ -111,10 +113,14 @@ impl ScratchLayout {
         let lower = 2 * components * block;
         let upper = if parabolic { lower + 3 * planes } else { lower };
         let low = upper + 3 * planes;
-        let high = low + 3 * planes;
-        let flux = high + 4 * planes;
+        let corrects = method.scheme == Scheme::Ctu;
+        let [of_low, of_high, of_first] = if corrects { [6, 9, 6] } else { [3, 4, 0] };
+        let high = low + of_low * planes;
+        let flux = high + of_high * planes;
         let of_fluxes = if method.has_face_field() { 6 } else { 4 };
-        let shocks = flux + of_fluxes * planes;
+        let after_fluxes = flux + of_fluxes * planes;
+        let first = corrects.then_some(after_fluxes);
+        let shocks = after_fluxes + of_first * planes;
         let gains = shocks + if method.cures_shocks() { 3 * block } else { 0 };
         let after = gains + CELLS * usize::from(method.dual.is_some());
         let transport = method
@@ -137,6 +143,7 @@ impl ScratchLayout {
             low,
             high,
             flux,
+            first,
             shocks,
             gains,
             transport,
@@ -162,6 +169,26 @@ impl ScratchLayout {
     /// Returns the index among the four planes of `high` for `axis` in the block's plane `k`.
     pub fn slot(&self, axis: usize, k: usize) -> usize {
         if axis < 2 { axis } else { 2 + k % 2 }
+    }
+
+    /// Returns the offset of the states of the cells in plane `k` at their lower faces normal to `axis`. States that are corrected are kept for
+    /// two planes.
+    pub fn low_plane(&self, axis: usize, k: usize) -> usize {
+        let slot = match self.first {
+            Some(_) => 2 * axis + k % 2,
+            None => axis,
+        };
+        self.low + slot * self.planes()
+    }
+
+    /// Returns the offset of the states of the cells in plane `k` at their upper faces normal to `axis`. Those along z are kept for two planes,
+    /// states that are corrected for three.
+    pub fn high_plane(&self, axis: usize, k: usize) -> usize {
+        let slot = match self.first {
+            Some(_) => 3 * axis + k % 3,
+            None => self.slot(axis, k),
+        };
+        self.high + slot * self.planes()
     }
 
     /// Returns the offset of the fluxes through the lower faces of plane `k` normal to `axis`.

@@ -1,7 +1,8 @@
 // Face states of a patch on the device: primitive variables, predictor, reconstruction.
 //
 // Primitive states and fluxes are computed once and stored in the scratch. So are states at faces, if all of it fits into shared memory; else
-// both cells of a face compute theirs (AT_FACES). The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED, PARABOLIC, EXTREMA, FLATTEN, WENO, half_slope(),
+// both cells of a face compute theirs (AT_FACES). The text before this file defines in namespace `fluid`: State, of GAS variables; GHOSTS, HALF_STEP, PREDICTOR, STAGED,
+// CORRECTED, true if first fluxes correct the states at the faces across (corner transport upwind); PARABOLIC, EXTREMA, FLATTEN, WENO, half_slope(),
 // KEEP_INPUT, CELLS_IN_SHARED, FLUXES_IN_SHARED, MASS_FLUXES, THREADS, MIN_BLOCKS; CONSTANT, true if there are no slopes; WAVES, true if slopes are limited in
 // characteristic variables; CURE, true if shocks are detected; UNCORRECTED, the component whose
 // fluxes are not corrected between levels, or -1; the macro FACE_FIELD, 1 if components 5 to 7 are the means of a field on faces; and DUAL, true
@@ -32,26 +33,29 @@ constexpr int BLOCK = WIDTH * WIDTH * WIDTH;
 constexpr int INPUT_WIDTH = PATCH + 2 * GHOSTS;
 constexpr int INPUT = INPUT_WIDTH * INPUT_WIDTH * INPUT_WIDTH;
 // States at faces are computed where they are needed, from the cells. Else they are stored for all faces.
-constexpr bool AT_FACES = FACE_FIELD || !FLUXES_IN_SHARED;
+constexpr bool AT_FACES = FACE_FIELD || CORRECTED || !FLUXES_IN_SHARED;
+// Faces normal to one axis that have first fluxes: those of one layer of cells across, too.
+constexpr int FIRST_FACES = mesh::FACES_WITH<1>;
 // Values of a component of a gathered row of a field on faces, ghost cells included.
 constexpr int GATHERED = INPUT_WIDTH * INPUT_WIDTH * (INPUT_WIDTH + 1);
 // Cells of the patch and one layer around it.
 constexpr int LAYERED = 1000;
 // Layout of the scratch in values: the block; the conserved input of the van Leer predictor; a field on faces after half a step; the states of
-// the 10^3 cells after half a step, if states at faces follow from them. Then, or in global memory, the fluxes and as much work space: the
+// the 10^3 cells after half a step, if states at faces follow from them; the first fluxes, if they correct these states. Then, or in global memory, the fluxes and as much work space: the
 // states on the lower and upper sides of all faces, if they are stored. These overwrite the input, unless first-order fluxes need it.
 constexpr int EDGES = 3 * GAS * FACES;
 constexpr int INPUT_VALUES = PREDICTOR ? COMPONENTS * INPUT : 0;
 constexpr int FIELD_AT = COMPONENTS * BLOCK + (KEEP_INPUT || AT_FACES ? INPUT_VALUES : 0);
 constexpr int STATES_AT = FIELD_AT + (FACE_FIELD ? 3 * FACES : 0);
-constexpr int EDGES_AT = STATES_AT + (AT_FACES && HALF_STEP ? GAS * LAYERED : 0);
+constexpr int FIRST_AT = STATES_AT + (AT_FACES && HALF_STEP ? GAS * LAYERED : 0);
+constexpr int EDGES_AT = FIRST_AT + (CORRECTED ? 3 * GAS * FIRST_FACES : 0);
 // Values for the cells, and for all.
 constexpr int OF_CELLS = COMPONENTS * BLOCK + INPUT_VALUES > EDGES_AT ? COMPONENTS * BLOCK + INPUT_VALUES : EDGES_AT;
 constexpr int SCRATCH = EDGES_AT + 2 * EDGES > OF_CELLS ? EDGES_AT + 2 * EDGES : OF_CELLS;
 
 // The parts of the scratch.
 struct Scratch {
-  REAL *block, *input, *field, *states;
+  REAL *block, *input, *field, *states, *first;
   // The fluxes, or before them the states on the lower sides of faces; the states on the upper sides, or work space.
   REAL *left, *right;
 };
@@ -352,8 +356,10 @@ RS_FN State halves(const State& lower, const State& upper) {
 template<int D>
 RS_FN rs::tup<State, State> both_edges(const State& w, const State& h, const State& lower, const State& upper, const Three& rate,
                                        REAL speed) {
-  const State turned_w = rotated<D>(w), turned_h = rotated<D>(h), below = rotated<D>(lower), above = rotated<D>(upper);
-  return PARABOLIC && HALF_STEP ? traced_edges(turned_w, turned_h, below, above, rate.d[D], speed)
+  const State turned_w = rotated<D>(w), below = rotated<D>(lower), above = rotated<D>(upper);
+  State turned_h = rotated<D>(h);
+  if constexpr (CORRECTED) turned_h = half_step_along(turned_w, halves(below, above), rate.d[D]);
+  return PARABOLIC && (HALF_STEP || CORRECTED) ? traced_edges(turned_w, turned_h, below, above, rate.d[D], speed)
                                 : edges_of(turned_w, turned_h, below, above);
 }
 
@@ -400,13 +406,48 @@ RS_FN State edge_state(const Scratch& s, const int* at, const Three& rate, REAL 
   return UPPER ? both._1 : both._0;
 }
 
+// Computes the states on both sides of a face of axis D, in the order of a face; `at` is the position of the upper cell.
+template<int D>
+RS_FN void edge_states(const Scratch& s, const int* at, const Three& rate, REAL speed, const unsigned* shocks, State& l, State& r) {
+  int below[3] = {at[0], at[1], at[2]};
+  below[D] -= 1;
+  l = edge_state<D, true>(s, below, rate, speed, shocks);
+  r = edge_state<D, false>(s, at, rate, speed, shocks);
+}
+
+// Computes the first flux through face f of axis D. It is that of the Riemann solver everywhere.
+template<int D> RS_FN void first_flux(const Scratch& s, int f, const Three& rate, const unsigned* shocks) {
+  int at[3];
+  face_place<D, 1>(f, at);
+  State l, r;
+  edge_states<D>(s, at, rate, REAL(0), shocks, l, r);
+  const State flux = riemann(l, r, REAL(0));
+  RS_UNROLL for (int v = 0; v < GAS; ++v) s.first[(D * GAS + component<D>(v)) * FIRST_FACES + f] = flux.d[v];
+}
+
+// Returns state w of the cell at position `at` at a face of axis D after half a step of the first fluxes along the other axes.
+template<int D> RS_FN State corrected_across(const Scratch& s, const int* at, const State& w, const Three& rate) {
+  typedef rs::arr<REAL, 2> Two;
+  constexpr int A = (D + 1) % 3, B = (D + 2) % 3;
+  const REAL* a = s.first + A * GAS * FIRST_FACES + mesh::face_index<A, 1>(at[0], at[1], at[2]);
+  const REAL* b = s.first + B * GAS * FIRST_FACES + mesh::face_index<B, 1>(at[0], at[1], at[2]);
+  State change;
+  RS_UNROLL for (int v = 0; v < GAS; ++v) {
+    const int below = component<D>(v) * FIRST_FACES;
+    change.d[v] = hydro::hancock::transverse_change<REAL>(Two{{a[below], b[below]}}, Two{{a[below + mesh::TO_UPPER<A, 1>], b[below + mesh::TO_UPPER<B, 1>]}},
+                                                          Two{{rate.d[A], rate.d[B]}});
+  }
+  return corrected(w, change);
+}
+
 // Computes the state half a step later of one of the 10^3 cells of the patch and the layer around it, and stores it or the states at the faces
 // of the cell. It marks the cell in `shocks`, unless the predictor has done so.
 RS_FN void cell_states(const Scratch& s, int cell, const Three& rate, REAL speed, unsigned* shocks) {
   const REAL* block = s.block;
   const int i = cell % 10 - 1, j = cell / 10 % 10 - 1, k = cell / 100 - 1;
   const bool x = across(j) && across(k), y = across(i) && across(k), z = across(i) && across(j);
-  if (!x && !y && !z) return;
+  // first fluxes need the shocks in all of these cells
+  if (!CORRECTED && !x && !y && !z) return;
   const int at = (i + REACH) + WIDTH * ((j + REACH) + WIDTH * (k + REACH));
   const bool marked = CURE && !PREDICTOR && !is_smooth(BlockCells{block}, at, WIDTH);
   const State w = load_state(block, BLOCK, at);

@@ -52,7 +52,7 @@ pub fn all_methods() -> Vec<FluidMethod> {
 /// Methods that support dual energy, with it.
 pub fn dual_methods() -> Vec<FluidMethod> {
     let dual = Some(DualEnergy::default());
-    let knows_dual = |method: &FluidMethod| method.scheme != Scheme::VanLeer;
+    let knows_dual = |method: &FluidMethod| !method.scheme.is_for_gas_alone();
     let methods = all_methods().into_iter().filter(knows_dual);
     methods
         .map(|method| FluidMethod { dual, ..method })
@@ -99,7 +99,7 @@ fn methods_with_field(magnetic: MagneticMethod) -> Vec<FluidMethod> {
         .filter(|solver| solver.item_with_field().is_some())
         .collect();
     let methods = all_methods().into_iter().filter(|method| {
-        method.scheme != Scheme::VanLeer
+        !method.scheme.is_for_gas_alone()
             && method.variables == Variables::Primitive
             && method.riemann == RiemannSolver::Hllc
     });

@@ -7,17 +7,20 @@ mod fluxes;
 mod reconstruct;
 mod shocks;
 mod transport;
+mod transverse;
 mod update;
 
 pub use fluxes::{FluxPass, damped_fluxes, fluxes, internal_fluxes, scalar_fluxes};
 pub use reconstruct::{
-    EdgePass, FlattenPass, PrimitivePass, SlopePass, edges, flatten, limited_parabolas, no_slopes,
-    parabolas, primitives, slopes, wave_parabolas, wave_slopes,
+    ALONG_AXES, AT_START, EdgePass, FlattenPass, HALF_STEP, PrimitivePass, SlopePass, edges,
+    flatten, limited_parabolas, no_slopes, parabolas, primitives, slopes, wave_parabolas,
+    wave_slopes,
 };
 pub use shocks::{ShockPass, shocks};
 pub use transport::{
     CirculationPass, ContactPass, MeanElectricPass, circulate, contact_electric, mean_electric,
 };
+pub use transverse::{CorrectionPass, correct};
 pub use update::{
     FacePlanes, PlaneOutcome, PredictPass, SignalRatePass, UpdatePass, predict, signal_rate, update,
 };

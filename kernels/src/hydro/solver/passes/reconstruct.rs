@@ -330,15 +330,22 @@ pub struct EdgePass<E> {
     pub law: LawNumbers<E>,
 }
 
-/// Computes edge states. With `HALF_STEP`, those of the gas are half a step later; those of scalars are always later by half of the
-/// step that `rates` tell. With `FLATTEN`, distances shrink in strong shocks.
+/// States of the gas at the time of the cell averages.
+pub const AT_START: u32 = 0;
+/// States half a step later.
+pub const HALF_STEP: u32 = 1;
+/// States half a step later by the differences along the axis of their face alone.
+pub const ALONG_AXES: u32 = 2;
+
+/// Computes edge states. Those of the gas are at the time that `TIME` tells, [`AT_START`], [`HALF_STEP`] or [`ALONG_AXES`]; those of scalars are
+/// always later by half of the step that `rates` tell. With `FLATTEN`, distances shrink in strong shocks.
 #[inline(always)]
 pub unsafe fn edges<
     V: Simd,
     L: Law<N>,
     const N: usize,
     const PARABOLIC: bool,
-    const HALF_STEP: bool,
+    const TIME: u32,
     const FLATTEN: bool,
     const DUAL: bool,
 >(
@@ -352,17 +359,12 @@ pub unsafe fn edges<
             let w = load_state::<V, N>(a.cells.add(o), a.cell_stride);
             let left = flattening_factors::<V, L, N, FLATTEN, DUAL>(a, o);
             let mut h = w;
-            if HALF_STEP {
+            if TIME == HALF_STEP {
                 let mut half = [w; 3];
                 for d in 0..3 {
                     let (lower, upper) =
                         distances::<V, N, PARABOLIC, FLATTEN, DUAL>(a, d, o, left[d], 0);
-                    half[d] = lower;
-                    if PARABOLIC {
-                        for v in 0..N {
-                            half[d][v] = V::lit(0.5) * (lower[v] + upper[v]);
-                        }
-                    }
+                    half[d] = halves::<V, N, PARABOLIC>(&lower, &upper);
                 }
                 h = L::half_step(&w, &half, &rates, &law);
             }
@@ -373,11 +375,19 @@ pub unsafe fn edges<
             }
             for d in 0..3 {
                 // the velocity along the axis first
-                let turn = if PARABOLIC && HALF_STEP { d } else { 0 };
+                let turn = match TIME {
+                    ALONG_AXES => d,
+                    HALF_STEP if PARABOLIC => d,
+                    _ => 0,
+                };
                 let (lower, upper) =
                     distances::<V, N, PARABOLIC, FLATTEN, DUAL>(a, d, o, left[d], turn);
-                let (low, high) = if PARABOLIC && HALF_STEP {
-                    let (w, h) = (rotated(&w, d), rotated(&h, d));
+                let (w, mut h) = (rotated(&w, turn), rotated(&h, turn));
+                if TIME == ALONG_AXES {
+                    let half = halves::<V, N, PARABOLIC>(&lower, &upper);
+                    h = L::half_step_along(&w, &half, rates[d], &law);
+                }
+                let (low, high) = if PARABOLIC && TIME != AT_START {
                     L::traced_edges(&w, &h, [&lower, &upper], rates[d], &law)
                 } else {
                     L::edges(&w, &h, [&lower, &upper])
@@ -393,6 +403,21 @@ pub unsafe fn edges<
         }
         o += V::N;
     }
+}
+
+/// Returns half the differences across a cell from the distances to both edges.
+#[inline(always)]
+fn halves<V: Simd, const N: usize, const PARABOLIC: bool>(
+    lower: &[V; N],
+    upper: &[V; N],
+) -> [V; N] {
+    let mut half = *lower;
+    if PARABOLIC {
+        for v in 0..N {
+            half[v] = V::lit(0.5) * (lower[v] + upper[v]);
+        }
+    }
+    half
 }
 
 /// Returns the state with its velocities and its magnetic field rotated by `turn` places.
