@@ -79,7 +79,7 @@ pub fn face_position(i: i32, cells: i32, left: f64, right: f64) -> f64 {
 
 /// Holds what is needed to compute the position of any cell of a level.
 #[device]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct LevelGeometry {
     /// Lower edge of the domain, code length.
     pub left: [f64; 3],
@@ -97,6 +97,21 @@ pub struct LevelGeometry {
     pub dt: f64,
     /// Numbers that follow the simulation time; 1 where no plugin defines them, and for boundary rules.
     pub numbers: [f64; 2],
+}
+
+impl Default for LevelGeometry {
+    fn default() -> Self {
+        Self {
+            left: [0.0; 3],
+            right: [0.0; 3],
+            cells: [0; 3],
+            level: 0,
+            width: [0.0; 3],
+            time: 0.0,
+            dt: 0.0,
+            numbers: [1.0; 2],
+        }
+    }
 }
 
 /// Returns the place of cell `cell` (0 to 511) of the patch with index `patch`.

@@ -200,8 +200,13 @@ fn add_columns(sim: &mut Engine) {
     DiagnosticColumns::add_numbers(&mut sim.world, names, |world| {
         let levels = world.resource::<Levels>();
         let [a, age] = levels.numbers_at(levels.time(0));
-        Ok(vec![a, 1.0 / a - 1.0, age])
+        Ok(vec![a, redshift_of(a), age])
     });
+}
+
+/// Returns the redshift at a scale factor to twelve decimals, so that it is 0 today.
+fn redshift_of(a: f64) -> f64 {
+    ((1.0 / a - 1.0) * 1e12).round() / 1e12 + 0.0
 }
 
 /// Prepares the initial perturbations.
@@ -247,7 +252,7 @@ fn follow_units(sim: &mut Engine, universe: &Universe, background: Arc<Backgroun
         let [a, age] = background.scale_factor_and_age(time);
         [
             ("scale_factor", a),
-            ("redshift", 1.0 / a - 1.0),
+            ("redshift", redshift_of(a)),
             ("hubble_rate", background.hubble(a)),
             ("age", age),
             ("growth_factor", background.growth(a)),

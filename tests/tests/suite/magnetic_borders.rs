@@ -228,7 +228,8 @@ final = true
 fn faces_that_become_periodic_are_compared() {
     let scratch = Scratch::new();
     let go = |resume: bool, text: &str, settings: &[&str]| {
-        run_into(scratch.path(), resume, text, settings).map_err(|e| e.to_string())
+        let settings = [&["output.initial=true", "output.final=true"], settings].concat();
+        run_into(scratch.path(), resume, text, &settings).map_err(|e| e.to_string())
     };
     go(false, OPEN, &[]).unwrap_or_else(|e| panic!("{e}"));
     let more = "time.max_steps=2";

@@ -208,10 +208,11 @@ fn restore_from(
     collective(ranks, path, check_faults(&sim.world))?;
     comm::particle_entities::update_entities(&mut sim.world)?;
     sim.driver.run_ready(&mut sim.world)?;
-    collective(ranks, path, require_shared_values(sim, finest))?;
+    // with its keys, if a formula of the deck has added a field
     if fit.is_changed {
         sim.require_changed()?;
     }
+    collective(ranks, path, require_shared_values(sim, finest))?;
     Ok(Restored {
         path: path.to_path_buf(),
         number,
