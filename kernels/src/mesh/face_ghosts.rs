@@ -262,7 +262,7 @@ fn geometry<R>(view: &GhostView<R>) -> LevelGeometry {
         left,
         right,
         cells: view.domain_cells,
-        level: view.number as i32,
+        level: view.number,
         width: [0, 1, 2].map(|a| (right[a] - left[a]) / f64::from(view.domain_cells[a])),
         time: view.time,
         dt: 0.0,

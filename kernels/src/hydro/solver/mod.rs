@@ -83,7 +83,7 @@ impl<R: Real> Replacements<R> {
         while half > 0 && cells > 0 {
             let (low, high) = gains.split_at_mut(half);
             for (sum, other) in low.iter_mut().zip(high) {
-                *sum = *sum + *other;
+                *sum += *other;
             }
             half /= 2;
         }
