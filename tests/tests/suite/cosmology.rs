@@ -210,30 +210,32 @@ mass    = 0.125
 initial = { kind = "lattice", points = [32, 16, 16], displacement = ["-size/k*sin(k*x)", "0", "0"], velocity = ["-0.1*size/k*sin(k*x)", "0", "0"] }
 "#;
 
-/// Growth of a wave of particles from redshift 99 to 0 on the mesh, over that without a mesh. Particles are at a quarter of a cell from the centres of
-/// cells; `k` is the wave number times the width of a cell.
-fn growth_on_the_mesh(k: f64) -> f64 {
+/// Growth of waves of particles and of gas from redshift 99 to 0 on the mesh, over that without a mesh. `k` is the wave number times the width of a
+/// cell. Particles are at a quarter of a cell from the centres of cells; gas moves with the velocity that linear reconstruction gives at faces.
+fn growth_on_the_mesh(k: f64) -> [f64; 2] {
     let deposit = ((k / 4.0).sin() + (0.75 * k).sin()) / k;
     let gather = 0.75 * (k / 4.0).cos() + 0.25 * (0.75 * k).cos();
+    let at_faces = (k / 2.0).cos() + 0.5 * (k / 2.0).sin() * k.sin();
+    let flow = at_faces * 2.0 * (k / 2.0).sin() / k;
     let laplacian = k * k / (2.0 - 2.0 * k.cos());
     let slope = (8.0 * k.sin() - (2.0 * k).sin()) / (6.0 * k);
-    let force = deposit * gather * laplacian * slope;
-    // the growing mode is a^p; the initial velocity, that of p = 1, contains some of the decaying one
-    let root = (0.25 + 6.0 * force).sqrt();
-    let (growing, decaying) = (0.5 * (root - 0.5), -0.5 * (root + 0.5));
-    let part = (1.0 - decaying) / (growing - decaying);
-    part * 100.0_f64.powf(growing - 1.0)
+    [deposit * gather, flow].map(|own| {
+        // the growing mode is a^p; the initial velocity, that of p = 1, contains some of the decaying one
+        let root = (0.25 + 6.0 * own * laplacian * slope).sqrt();
+        let (growing, decaying) = (0.5 * (root - 0.5), -0.5 * (root + 0.5));
+        let part = (1.0 - decaying) / (growing - decaying);
+        part * 100.0_f64.powf(growing - 1.0)
+    })
 }
 
-/// The growth of particles is that computed for the mesh. Gas grows faster than without a mesh, because its cells hold exact means.
+/// Growth as computed for the mesh: 3.4% less for particles and 6.2% more for gas than without a mesh.
 #[test]
 fn waves_of_sixteen_cells_grow_as_computed_for_the_mesh() {
-    let (particles, gas) = (linear_growth(false), linear_growth(true));
-    let expected = growth_on_the_mesh(2.0 * PI / 16.0);
-    println!("particles {particles:.5}, computed {expected:.5}, gas {gas:.5}");
-    assert!((expected - 0.9663).abs() < 1e-4, "{expected}");
-    assert!((particles - expected).abs() < 1e-3, "{particles}");
-    assert!((gas - 1.034).abs() < 1e-2, "{gas}");
+    let [particles, gas] = growth_on_the_mesh(2.0 * PI / 16.0);
+    let found = [linear_growth(false), linear_growth(true)];
+    println!("particles {particles:.5}, gas {gas:.5}, found {found:.5?}");
+    assert!((found[0] - particles).abs() < 1e-3, "{found:?}");
+    assert!((found[1] - gas).abs() < 1e-2, "{found:?}");
 }
 
 /// Gas and dark matter on three levels that follow them.
