@@ -116,15 +116,15 @@ pub struct HydroConfig {
     /// default: 0.6, ionised gas.
     #[schemars(extend("exclusiveMinimum" = 0.0, "maximum" = 1000.0))]
     pub mean_molecular_weight: Option<f64>,
+    /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
+    #[key(default = false)]
+    pub frozen: bool,
     /// Dual-energy formalism: integrates the internal energy in addition to the total energy, which avoids round-off
     /// in the temperature of cold supersonic gas, and keeps the pressure of strongly magnetised gas. `true`, `false`, or thresholds such as
     /// `{ kinetic = 3e-2, gradient = 0.2, jump = 0.6, magnetic = 1e-3 }`, which are those of `true`; with a table `[mhd]`, `true` has 1e-3 for the
     /// first two. Not with `vl` and `ctu`. Default: `false`; with a table `[mhd]` `true`, if the
     /// scheme is `muscl-hancock` and there is neither `[viscosity]` nor `[conduction]`.
     pub dual_energy: Option<DualEnergyChoice>,
-    /// Does not advance the gas, for runs with particles only. The mass of the gas still attracts.
-    #[key(default = false)]
-    pub frozen: bool,
     /// Treatment of a magnetic field, from the table `[mhd]`.
     #[serde(skip)]
     #[key(default = None)]
