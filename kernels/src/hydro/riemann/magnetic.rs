@@ -247,7 +247,7 @@ fn flow_speed<R: Lane>(w: &[R; 9], field: R) -> R {
 /// Returns the HLLD flux with less diffusion in slow flows (LHLLD; Minoshima & Miyoshi 2021, J. Comput. Phys. 446, 110639).
 ///
 /// The part of the total pressure that is due to the difference of the velocities, which would grow beyond that of the flow in the limit of small
-/// Mach numbers, is multiplied by `chi (2 - chi)`. `chi` is the ratio of [`flow_speed`] and the fast speed, at most 1. Shear across the face is
+/// Mach numbers, is multiplied by `chi (2 - chi)`. `chi` is the ratio of `flow_speed` and the fast speed, at most 1. Shear across the face is
 /// not detected.
 #[device]
 pub fn flux_lhlld<R: Lane>(l: &[R; 9], r: &[R; 9], law: &[R; 2]) -> [R; 9] {
