@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 63] = shipped![
+pub const DECKS: [ShippedDeck; 64] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -48,6 +48,7 @@ pub const DECKS: [ShippedDeck; 63] = shipped![
     "jeans",
     "kelvin-helmholtz",
     "koyama-inutsuka",
+    "lcdm",
     "magnetic-cloud",
     "magnetic-collapse",
     "magnetic-loop",

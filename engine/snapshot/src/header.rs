@@ -33,6 +33,9 @@ pub struct CgsUnits {
     pub time_cgs: f64,
     /// The name of the unit system, e.g. `"dimensionless"`.
     pub name: String,
+    /// `true` if the units change during the run; these are the units at the time of the snapshot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_changing: bool,
 }
 
 /// Attributes of a snapshot; floats are finite, lengths and times in code units.

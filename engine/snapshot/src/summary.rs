@@ -244,8 +244,7 @@ fn header(snapshot: &Snapshot, unit: ChooseUnit) -> Result<String> {
     let extent = (0..3).map(|axis| edges[1][axis] - edges[0][axis]);
     let length = unit("length", extent.fold(0.0, f64::max));
     let time = unit("time", attributes.time);
-    let now = match attributes.facts.contains_key("scale_factor") {
-        // units of time change during the run
+    let now = match attributes.units.is_changing {
         true => format!("time {} code units", plain(attributes.time)),
         false => format!(
             "time {}{}",

@@ -99,7 +99,7 @@ impl Background {
     /// Computes the table for a run between two scale factors.
     ///
     /// # Errors
-    /// Returns the scale factor at which the universe turns round, if that is not after `end`.
+    /// Returns the scale factor at which the universe stops expanding (turnaround), if that is not after `end`.
     pub fn new(parameters: DensityParameters, start: f64, end: f64) -> Result<Self, f64> {
         let first = ln(start);
         let before = ((first - EARLIEST) / STEP).ceil().max(1.0) as i32;

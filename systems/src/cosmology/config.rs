@@ -124,7 +124,7 @@ impl CosmologyConfig {
     /// Computes the universe.
     ///
     /// # Errors
-    /// Redshifts do not descend; the unit of length is none; the universe turns round before the end.
+    /// Redshifts do not descend; the unit of length is none; the universe recollapses before the end.
     pub(super) fn universe(&self, deck: &Deck) -> Result<Universe, DeckError> {
         self.check(deck)?;
         let (parameters, h) = (self.parameters(), self.hubble());

@@ -241,10 +241,10 @@ fn follow_units(sim: &mut Engine, universe: &Universe, background: Arc<Backgroun
     let mut facts = sim.world.resource_mut::<RunFacts>();
     let parameters = universe.parameters;
     for (name, number) in [
-        ("omega_m", parameters.matter),
+        ("omega_matter", parameters.matter),
         ("omega_lambda", parameters.dark_energy),
-        ("omega_r", parameters.radiation),
-        ("hubble_constant", 100.0 * universe.h),
+        ("omega_radiation", parameters.radiation),
+        ("hubble", 100.0 * universe.h),
     ] {
         facts.constant.insert(name.into(), number);
     }

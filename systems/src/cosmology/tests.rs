@@ -68,7 +68,7 @@ fn a_flat_universe_with_dark_energy_has_its_age_and_growth() {
     close(table.growth(1.0), 0.778_981_0, 1e-7, "growing mode today");
 }
 
-/// The cycloid of a closed universe of matter, up to its end before the turn-round, and the refusal to go beyond it.
+/// The cycloid of a closed universe of matter, until shortly before turnaround, and the refusal to go beyond it.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "the closed solution of a test")]
 fn a_closed_universe_is_a_cycloid() {
@@ -81,7 +81,7 @@ fn a_closed_universe_is_a_cycloid() {
         // the right-hand side loses digits by cancellation
         close(age, exact, 1e-9, "age");
     }
-    let turn = Background::new(closed, 0.01, 2.5).expect_err("turns round at a = 2");
+    let turn = Background::new(closed, 0.01, 2.5).expect_err("turnaround at a = 2");
     assert!((1.95..2.05).contains(&turn), "{turn}");
 }
 

@@ -223,7 +223,7 @@ fn restore_from(
     })
 }
 
-/// Rejects restored fields of which two patches hold different values on a common face. Faces of the domain are such if they became periodic.
+/// Rejects restored fields if two neighbouring patches hold different values on their common face. This includes periodic faces of the domain.
 /// Collective.
 fn require_shared_values(sim: &mut Engine, finest: usize) -> Result<(), Error> {
     let mut found = None;

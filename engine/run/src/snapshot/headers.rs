@@ -59,6 +59,7 @@ pub(crate) fn described(sim: &Engine) -> store::Attributes {
             mass_cgs: units.mass_cgs,
             time_cgs: units.time_cgs,
             name: units.name,
+            is_changing: units.are_changing,
         },
         facts: sim.world.resource::<RunFacts>().at(clock.time),
         config: sim.deck.stored(),

@@ -244,8 +244,8 @@ impl Engine {
 
     /// Registers `word` as [`Engine::register_boundary`] with a custom rule per face; `make` creates it from
     /// the deck, the face (axis, side) and the field's declaration. For a field on faces, the rule is
-    /// evaluated at the middle of each face outside the domain. It gets no inner states, gives all components,
-    /// of which the one of the face counts, and cannot act as a wall.
+    /// evaluated at the middle of each face outside the domain. It gets no states of cells inside and returns all components;
+    /// the one normal to the face is used. It cannot reflect the field.
     ///
     /// # Errors
     /// As [`Engine::register_boundary`].

@@ -117,6 +117,7 @@ impl Sample {
                 mass_cgs: 1.0,
                 time_cgs: 1.0,
                 name: "dimensionless".into(),
+                is_changing: false,
             },
             facts: [("gamma".into(), 1.4)].into(),
             config: String::new(),

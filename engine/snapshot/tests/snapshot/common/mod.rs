@@ -78,6 +78,7 @@ pub fn attributes() -> Attributes {
             mass_cgs: 1.989e33,
             time_cgs: 3.15576e13,
             name: "galactic".into(),
+            is_changing: false,
         },
         facts: [("gamma".into(), 5.0 / 3.0)].into(),
         config: "scenario = \"sedov\"\n".into(),
