@@ -31,8 +31,6 @@ pub struct GravitationalConstant(pub f64);
 
 /// Position of the scale factor in the numbers that follow the time of a level ([`Levels::numbers_at`]); 1 without expansion.
 pub const SCALE_FACTOR: usize = 0;
-/// Position of the age of the universe in the same numbers.
-pub const AGE: usize = 1;
 
 /// Returns the factor of gravitational accelerations at `time`: matter is accelerated by this factor times the negative slope of
 /// [`Potential`]. It is the scale factor, because comoving units of time change with it.

@@ -527,7 +527,8 @@ impl Deck {
             return Ok(());
         };
         let Some(location) = self.root.find(&origin).location.cloned() else {
-            return Ok(());
+            let why = format!("`{path}` follows from `{from}`, which the deck does not have");
+            return Err(self.error_at(path, why));
         };
         let number = |value: &f64| DeckNode {
             value: DeckValue::Number(*value),

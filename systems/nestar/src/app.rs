@@ -1,6 +1,6 @@
 //! Programs: the physics and scenarios of Nestar plus the plugins and scenarios that an author adds.
 
-use crate::assemble::{NamedPlugin, SelectedPhysics, Simulation, built_in_plugins};
+use crate::assemble::{NamedPlugin, SelectedPhysics, Simulation, prepare};
 use crate::tables::{BoundaryWords, common_tables, inflow_table, optional_tables};
 use nestar_deck::{Deck, DeckError, TableSchema};
 use nestar_engine::Error;
@@ -10,8 +10,6 @@ use nestar_engine::run::BuildInfo;
 use nestar_engine::step::config::{DomainConfig, RootConfig};
 use nestar_scenarios::{Parameters, Scenario};
 use nestar_systems::hydro::boundary::FACES;
-use nestar_systems::refinement::MeshConfig;
-use nestar_systems::time::TimeConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -209,29 +207,18 @@ impl App {
         tables
     }
 
-    /// Lets the plugins of a deck prepare it, such as its units, as for a run.
-    fn prepare(&self, deck: &mut Deck) -> Result<(), DeckError> {
-        let all = built_in_plugins(&MeshConfig::default(), &TimeConfig::default());
-        // plugins with an invalid table are reported by the check
-        let own = self.plugins_of(&mut deck.clone()).unwrap_or_default();
-        let own = own.iter().map(|(_, plugin)| &**plugin);
-        for plugin in all.0.iter().map(|all| &*all.plugin).chain(own) {
-            match plugin.prepare(deck) {
-                Err(Error::Deck(error)) => return Err(error),
-                Err(error) => return Err(DeckError::new("a plugin", error.to_string())),
-                Ok(()) => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Checks a deck as far as possible without building the simulation.
     ///
     /// # Errors
     /// Lists all errors in the deck with their positions.
     pub fn check(&self, deck: &Deck) -> Result<(), DeckError> {
         let mut prepared = deck.clone();
-        self.prepare(&mut prepared)?;
+        // plugins with an invalid table are reported below
+        let own = self.plugins_of(&mut prepared.clone()).unwrap_or_default();
+        prepare(&mut prepared, &own).map_err(|error| match error {
+            Error::Deck(error) => error,
+            error => DeckError::new("a plugin", error.to_string()),
+        })?;
         let deck = &prepared;
         // boundary conditions of plugins are known only after the plugins are built
         let mut tables = common_tables(&match self.plugins.is_empty() {

@@ -129,6 +129,14 @@ pub(crate) struct SelectedPhysics<'a> {
     pub scenario: &'a Scenario,
 }
 
+/// Lets the built-in plugins, then those of the program, prepare a deck before its tables are read.
+pub(crate) fn prepare(deck: &mut Deck, own: &[NamedPlugin]) -> Result<(), Error> {
+    let all = built_in_plugins(&MeshConfig::default(), &TimeConfig::default());
+    let built_in = all.0.iter().map(|built_in| &built_in.plugin);
+    let mut plugins = built_in.chain(own.iter().map(|(_, plugin)| plugin));
+    plugins.try_for_each(|plugin| plugin.prepare(deck))
+}
+
 /// Adds all plugins to the engine: first all declarations, then all builds.
 fn assemble<'a>(
     mut deck: Deck,
@@ -137,10 +145,7 @@ fn assemble<'a>(
     parts: impl FnOnce(&mut Deck, &RootConfig) -> Result<SelectedPhysics<'a>, Error>,
 ) -> Result<nestar_engine::Engine, Error> {
     let selected = parts(&mut deck, root)?;
-    let known = built_in_plugins(&MeshConfig::default(), &TimeConfig::default());
-    for plugin in plugins_of_run(&known, &selected) {
-        plugin.plugin.prepare(&mut deck)?;
-    }
+    prepare(&mut deck, &selected.plugins)?;
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
     let mut time = TimeConfig::default();
