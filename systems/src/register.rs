@@ -9,7 +9,7 @@ use bevy_ecs::system::SystemParamFunction;
 use nestar_engine::comm::{ColumnInputs, DiagnosticColumns, Reduce};
 use nestar_engine::data::{
     CellMap, CellMark, CellSubcycle, CellValue, Components, DerivedInputs, FaceMap, Field,
-    InputList, LevelRows, Patches, Pool,
+    InputList, LevelRows, Parameters, Patches, Pool,
 };
 use nestar_engine::mesh::{LevelClock, RefinementFlags};
 use nestar_engine::step::{
@@ -61,8 +61,10 @@ pub trait Register {
     }
 
     /// Adds a source: each cell is set to the result of `M` once per step, after the gas is advanced.
-    fn source<F: FunctionFields, M: CellMap>(&mut self, parameters: M::Parameters)
-    where
+    fn source<F: FunctionFields, M: CellMap>(
+        &mut self,
+        parameters: impl Into<Parameters<M::Parameters>>,
+    ) where
         M::Parameters: Send + Sync,
     {
         add_update::<F, M>("source", self.selection(), Advance::Sources, parameters);
@@ -70,8 +72,10 @@ pub trait Register {
 
     /// Adds a split source: it acts over half a step before and half a step after the gas is advanced (Strang 1968),
     /// which is of second order in time.
-    fn split_source<F: FunctionFields, M: CellMap>(&mut self, parameters: M::Parameters)
-    where
+    fn split_source<F: FunctionFields, M: CellMap>(
+        &mut self,
+        parameters: impl Into<Parameters<M::Parameters>>,
+    ) where
         M::Parameters: Send + Sync,
     {
         add_update::<F, M>("split source", self.selection(), Split::Sources, parameters);
@@ -87,7 +91,7 @@ pub trait Register {
     fn subcycle<F: FunctionFields, M: CellSubcycle>(
         &mut self,
         attempts: Subcycling,
-        parameters: M::Parameters,
+        parameters: impl Into<Parameters<M::Parameters>>,
     ) -> Result<(), Error>
     where
         M::Parameters: Send + Sync,
@@ -104,8 +108,10 @@ pub trait Register {
 
     /// Adds initial values: new patches of the initial hierarchy are set to the result of `M`, after the scenario has
     /// set the gas.
-    fn initial<F: FunctionFields, M: CellMap>(&mut self, parameters: M::Parameters)
-    where
+    fn initial<F: FunctionFields, M: CellMap>(
+        &mut self,
+        parameters: impl Into<Parameters<M::Parameters>>,
+    ) where
         M::Parameters: Send + Sync,
     {
         add_update::<F, M>("initial", self.selection(), Initialise::State, parameters);
@@ -113,12 +119,13 @@ pub trait Register {
 
     /// Adds fluxes through cell faces after the gas is advanced. They are conservative across levels: the field `F`
     /// must be corrected by fluxes. The function reads the leading components of the field.
-    fn flux<F: Field, M: FaceMap>(&mut self, parameters: M::Parameters)
+    fn flux<F: Field, M: FaceMap>(&mut self, parameters: impl Into<Parameters<M::Parameters>>)
     where
         M::Parameters: Send + Sync,
     {
+        let parameters = parameters.into();
         let flow = move |rows: LevelRows, mut field: Write<F>| {
-            field.flux::<M>(&rows, &parameters);
+            field.flux::<M>(&rows, &parameters.at(rows.numbers_in_step()));
         };
         let StateSelection {
             sim,
@@ -142,10 +149,11 @@ pub trait Register {
     fn limit<F: FunctionFields, M: CellValue>(
         &mut self,
         name: &'static str,
-        parameters: M::Parameters,
+        parameters: impl Into<Parameters<M::Parameters>>,
     ) where
         M::Parameters: Send + Sync,
     {
+        let parameters = parameters.into();
         let mut selection = self.selection();
         selection.prepare::<F>(M::ITEM.name, Pool::prepare_reduction::<M>);
         let (components, numbers) = (selection.components, selection.numbers.take());
@@ -155,6 +163,7 @@ pub trait Register {
                           mut limits: ResMut<StepLimits>| {
             rows.choose(components);
             let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
+            let parameters = parameters.at(rows.numbers_in_step());
             limits.propose(name, field.reduce::<M>(&rows, inputs, &parameters));
         };
         let limit = IntoSystem::into_system(limit).with_name(format!("limit {name}"));
@@ -166,10 +175,13 @@ pub trait Register {
     }
 
     /// Adds a refinement criterion: cells for which `M` is `true` are refined, with the flag buffer of the deck.
-    fn criterion<F: FunctionFields, M: CellMark>(&mut self, parameters: M::Parameters)
-    where
+    fn criterion<F: FunctionFields, M: CellMark>(
+        &mut self,
+        parameters: impl Into<Parameters<M::Parameters>>,
+    ) where
         M::Parameters: Send + Sync,
     {
+        let parameters = parameters.into();
         let mut selection = self.selection();
         selection.prepare::<F>(M::ITEM.name, Pool::prepare_mark::<M>);
         let (components, numbers) = (selection.components, selection.numbers.take());
@@ -181,6 +193,7 @@ pub trait Register {
             rows.choose(components);
             let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
             let buffer = settings.mesh.flag_buffer[rows.level()] as usize;
+            let parameters = parameters.at(rows.numbers_in_step());
             let marked = field.mark::<M>(&rows, inputs, buffer, &parameters);
             for ((_, mut flags), sectors) in patches.iter_mut().zip(marked) {
                 flags.refine_sectors(sectors);
@@ -199,7 +212,7 @@ pub trait Register {
         &mut self,
         name: &'static str,
         reduce: Reduce,
-        parameters: M::Parameters,
+        parameters: impl Into<Parameters<M::Parameters>>,
     ) -> &mut CatalogueEntry
     where
         M::Parameters: Send + Sync,
@@ -241,10 +254,11 @@ pub(crate) fn add_update<F: FunctionFields, M: CellMap>(
     kind: &'static str,
     mut selection: StateSelection,
     set: impl StepSet,
-    parameters: M::Parameters,
+    parameters: impl Into<Parameters<M::Parameters>>,
 ) where
     M::Parameters: Send + Sync,
 {
+    let parameters = parameters.into();
     selection.prepare::<F>(M::ITEM.name, Pool::prepare_update::<M>);
     let StateSelection {
         sim,
@@ -254,7 +268,7 @@ pub(crate) fn add_update<F: FunctionFields, M: CellMap>(
     let update = move |mut rows: LevelRows, mut field: Write<F::First>, others: OtherHandles<F>| {
         rows.choose(components);
         let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
-        field.update::<M>(&rows, inputs, &parameters);
+        field.update::<M>(&rows, inputs, &parameters.at(rows.numbers_in_step()));
     };
     let update = IntoSystem::into_system(update).with_name(format!("{kind} {}", M::ITEM.name));
     sim.system_in(set, update)

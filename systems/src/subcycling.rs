@@ -4,7 +4,7 @@ use crate::order::Advance;
 use bevy_ecs::prelude::*;
 use nestar_device::CellState;
 use nestar_engine::data::{
-    CellSubcycle, Components, DerivedInputs, Field, InputList, LevelRows, Patches, Pool,
+    CellSubcycle, Components, DerivedInputs, Field, InputList, LevelRows, Parameters, Patches, Pool,
 };
 use nestar_engine::mesh::{CELLS, Cost};
 use nestar_engine::step::{
@@ -55,7 +55,7 @@ impl Subcycling {
 pub(crate) fn add_subcycle<F: FunctionFields, M: CellSubcycle>(
     mut selection: StateSelection,
     attempts: Subcycling,
-    parameters: M::Parameters,
+    parameters: impl Into<Parameters<M::Parameters>>,
 ) -> Result<(), Error>
 where
     M::Parameters: Send + Sync,
@@ -69,7 +69,7 @@ where
     let account = open::<M>(sim, attempts)?;
     let weight = attempts.weight;
     let measures = weight > 0.0 && measure_costs(sim);
-    let parameters = Arc::new(parameters);
+    let parameters = parameters.into();
     Replays::add::<F::First, M>(
         &mut sim.world,
         components,
@@ -87,6 +87,7 @@ where
         let (name, names) = attempts.account.unwrap_or_default();
         rows.name_sums(name, names);
         let inputs = F::Others::read(&others).with_numbers(numbers.as_deref());
+        let parameters = parameters.at(rows.numbers_in_step());
         let tally = field.iterate::<M>(&rows, inputs, attempts.calls, &parameters);
         counters.count_subcycles(&tally);
         if let Some(account) = account {

@@ -3,9 +3,11 @@
 //! All unit conversions happen here, on the host in double precision. Kernels get values in code units, or in kelvin
 //! and per cubic centimetre, which fit any precision.
 
+use crate::fields::SCALE_FACTOR;
 use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
 pub use nestar_deck::units::cgs::*;
+use nestar_engine::data::Parameters;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error};
 
@@ -49,6 +51,38 @@ impl Units {
     pub fn find(sim: &Engine) -> Option<Self> {
         let units = &sim.world.resource::<Settings>().units;
         units.if_dimensional().map(Self::from)
+    }
+
+    /// Returns `true` if the units of a run follow the expansion of the universe.
+    #[must_use]
+    pub fn are_changing(sim: &Engine) -> bool {
+        sim.world.resource::<Settings>().units.are_changing
+    }
+
+    /// Returns these units, which are those at a scale factor of 1, at another scale factor.
+    #[must_use]
+    pub fn at(&self, scale_factor: f64) -> Self {
+        Self {
+            length: scale_factor * self.length,
+            mass: self.mass,
+            time: scale_factor * scale_factor * self.time,
+        }
+    }
+
+    /// Returns parameters that `of` computes from the units of a run and from its scale factor, which is 1 without expansion. In an
+    /// expanding universe they follow the simulation time.
+    pub fn parameters<P>(
+        self,
+        sim: &Engine,
+        of: impl Fn(Self, f64) -> P + Send + Sync + 'static,
+    ) -> Parameters<P> {
+        match Self::are_changing(sim) {
+            false => of(self, 1.0).into(),
+            true => Parameters::following(move |numbers| {
+                let a = numbers[SCALE_FACTOR];
+                of(self.at(a), a)
+            }),
+        }
     }
 
     /// Returns the code density in g/cm^3.

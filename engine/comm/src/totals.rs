@@ -8,8 +8,8 @@ use nestar_engine_data::device::DeviceTopology;
 use nestar_engine_data::level::LevelView;
 use nestar_engine_data::operators::RepairedOnHost;
 use nestar_engine_data::{
-    CellValue, Components, DerivedInputs, Field, InputList, MeshContext, Pool, StoreRef, Stores,
-    pairwise,
+    CellValue, Components, DerivedInputs, Field, InputList, MeshContext, Parameters, Pool,
+    StoreRef, Stores, pairwise,
 };
 use nestar_engine_mesh::{Clock, LevelClock, Levels, Topology};
 use nestar_kernels::mesh::order::{order_key, value_of_key};
@@ -173,14 +173,16 @@ pub struct ColumnInputs {
     pub numbers: Option<Arc<DerivedInputs>>,
 }
 
-/// Computes the values of columns.
-type ColumnValues = Arc<dyn Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync>;
+/// Computes the values of columns from those of earlier ones.
+type ColumnValues = Arc<dyn Fn(&mut World, &[f64]) -> Result<Vec<f64>, RanksError> + Send + Sync>;
 
 /// Columns whose values are computed together.
 struct DiagnosticColumn {
     names: Vec<Cow<'static, str>>,
     /// Field whose halo is read, if any.
     reads: Option<&'static str>,
+    /// Names of the earlier columns that are read.
+    of: Vec<String>,
     values: ColumnValues,
 }
 
@@ -223,19 +225,23 @@ impl DiagnosticColumns {
         inputs: ColumnInputs,
         name: &'static str,
         reduce: Reduce,
-        parameters: M::Parameters,
+        parameters: impl Into<Parameters<M::Parameters>>,
     ) where
         M::Parameters: Send + Sync,
     {
+        let parameters = parameters.into();
         let mut fields = world.resource_mut::<Stores>();
         fields.reads(F::NAME, M::REACH);
-        let values = move |world: &mut World| {
+        let values = move |world: &mut World, _: &[f64]| {
+            let levels = world.resource::<Levels>();
+            let parameters = parameters.at(levels.numbers_at(levels.time(0)));
             let value = inputs.reduce::<F, M>(world, reduce, &parameters);
             value.map(|value| vec![value])
         };
         world.resource_mut::<Self>().columns.push(DiagnosticColumn {
             names: vec![name.into()],
             reads: (M::REACH > 0).then_some(F::NAME),
+            of: Vec::new(),
             values: Arc::new(values),
         });
     }
@@ -257,9 +263,31 @@ impl DiagnosticColumns {
         names: impl IntoIterator<Item = impl Into<Cow<'static, str>>>,
         values: impl Fn(&mut World) -> Result<Vec<f64>, RanksError> + Send + Sync + 'static,
     ) {
+        let values = move |world: &mut World, _: &[f64]| values(world);
         world.resource_mut::<Self>().columns.push(DiagnosticColumn {
             names: names.into_iter().map(Into::into).collect(),
             reads: None,
+            of: Vec::new(),
+            values: Arc::new(values),
+        });
+    }
+
+    /// Adds a column that is computed from earlier columns `of`, whose values in the same row `value` gets; a value is 0 without such a
+    /// column. Only rows of a run call `value`, one after the other: it may keep a state, which snapshots store
+    /// (`Engine::register_state`).
+    pub fn add_of_columns<const N: usize>(
+        world: &mut World,
+        name: impl Into<Cow<'static, str>>,
+        of: [&str; N],
+        value: impl Fn(&mut World, [f64; N]) -> f64 + Send + Sync + 'static,
+    ) {
+        let values = move |world: &mut World, of: &[f64]| {
+            Ok(vec![value(world, std::array::from_fn(|n| of[n]))])
+        };
+        world.resource_mut::<Self>().columns.push(DiagnosticColumn {
+            names: vec![name.into()],
+            reads: None,
+            of: of.map(String::from).to_vec(),
             values: Arc::new(values),
         });
     }
@@ -296,17 +324,26 @@ impl DiagnosticColumns {
     /// The device or another rank has failed.
     pub fn values(world: &mut World) -> Result<Vec<f64>, RanksError> {
         let fields = world.resource::<Stores>().all();
-        let columns = world.resource::<Self>().columns.iter();
-        let columns: Vec<_> = columns.map(|c| (c.reads, c.values.clone())).collect();
-        let mut values = Vec::with_capacity(columns.len());
-        for (reads, numbers) in columns {
+        let all = world.resource::<Self>();
+        let names: Vec<String> = all.names().map(String::from).collect();
+        let columns = all.columns.iter();
+        let columns: Vec<_> = columns
+            .map(|c| (c.reads, c.of.clone(), c.values.clone()))
+            .collect();
+        let mut values = Vec::with_capacity(names.len());
+        for (reads, of, numbers) in columns {
+            let earlier = |name: &String| {
+                let found = names.iter().position(|own| own == name);
+                found.and_then(|n| values.get(n).copied()).unwrap_or(0.0)
+            };
+            let of: Vec<f64> = of.iter().map(earlier).collect();
             let read = fields.iter().filter(|field| Some(field.name) == reads);
             for field in read {
                 for level in 0..=world.resource::<Topology>().finest() {
                     exchange::refresh_halo(world, level, std::slice::from_ref(field))?;
                 }
             }
-            values.extend(numbers(world)?);
+            values.extend(numbers(world, &of)?);
         }
         Ok(values)
     }
@@ -359,6 +396,7 @@ impl ColumnInputs {
 fn clock_of(world: &World, level: usize) -> LevelClock {
     let levels = world.resource::<Levels>();
     let Clock { time, steps, .. } = levels.clock(level);
+    let numbers = levels.numbers_at(time);
     LevelClock {
         level,
         step: steps,
@@ -366,7 +404,8 @@ fn clock_of(world: &World, level: usize) -> LevelClock {
         dt: 0.0,
         end: time,
         cell_width: world.resource::<Topology>().domain.cell_width(level),
-        numbers: levels.numbers_at(time),
+        numbers,
+        middle: numbers,
     }
 }
 

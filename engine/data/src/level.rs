@@ -85,12 +85,20 @@ impl LevelRows<'_, '_> {
         self.view_of(self.level())
     }
 
+    /// Returns the numbers that follow the simulation time ([`Levels::numbers_at`]), in the middle of the step of the level.
+    #[must_use]
+    pub fn numbers_in_step(&self) -> [f64; 2] {
+        self.view().clock.middle
+    }
+
     /// Returns any level with its clock: the current level in its step, other levels between two steps.
     #[must_use]
     pub fn view_of(&self, level: usize) -> LevelView<'_> {
         let mut clock = *self.clock;
         if *self.at_end {
             (clock.time, clock.dt) = (clock.end, 0.0);
+            clock.numbers = self.levels.numbers_at(clock.end);
+            clock.middle = clock.numbers;
         }
         let view = LevelView {
             components: *self.components,
@@ -152,6 +160,7 @@ impl LevelRows<'_, '_> {
 /// Returns the clock of a level between two steps.
 fn clock_between_steps(topology: &Topology, levels: &Levels, level: usize) -> LevelClock {
     let clock = levels.clock(level);
+    let numbers = levels.numbers_at(clock.time);
     LevelClock {
         level,
         step: clock.steps,
@@ -159,7 +168,8 @@ fn clock_between_steps(topology: &Topology, levels: &Levels, level: usize) -> Le
         dt: 0.0,
         end: clock.time,
         cell_width: topology.domain.cell_width(level),
-        numbers: levels.numbers_at(clock.time),
+        numbers,
+        middle: numbers,
     }
 }
 
@@ -208,7 +218,7 @@ impl<'a> LevelView<'a> {
     pub(super) fn geometry(&self) -> LevelGeometry {
         let clock = self.clock;
         let times = [clock.time, clock.dt];
-        geometry(&self.topology.domain, clock.level, times, clock.numbers)
+        geometry(&self.topology.domain, clock.level, times, clock.middle)
     }
 }
 

@@ -13,6 +13,7 @@ mod function_inputs;
 pub mod iterate;
 pub mod level;
 pub mod operators;
+mod parameters;
 pub mod particle_entities;
 mod particle_set;
 pub mod patches;
@@ -42,6 +43,7 @@ pub use iterate::CellSubcycle;
 pub use level::{InitialEstimate, SubcycleQueues};
 pub use level::{LevelRows, LevelView};
 pub use nestar_snapshot::DataType;
+pub use parameters::Parameters;
 pub use particle_entities::{ENTITY_BYTES, ParticleEntities, ParticleEntityIndex, ParticleId};
 pub use particle_set::check_columns;
 pub use particle_set::{

@@ -3,6 +3,7 @@
 use super::Precision;
 use super::failure::FaultBox;
 use super::field_spec::{Component, Components, Element};
+use super::parameters::Parameters;
 use crate::in_precision;
 use bevy_ecs::prelude::Resource;
 use nestar_deck::Formula;
@@ -53,25 +54,26 @@ impl<S: 'static, D: 'static> CellFunction<S, D> {
         Self::with_loops::<M>(loops, None)
     }
 
-    /// Wraps the function `M` with a parameter structure that may contain tables.
+    /// Wraps the function `M` with a parameter structure that may contain tables and follow the simulation time.
     ///
     /// # Panics
     /// As [`CellFunction::of`]; if it is a function of position alone.
     #[must_use]
-    pub fn with<M>(parameters: M::Parameters) -> Self
+    pub fn with<M>(parameters: impl Into<Parameters<M::Parameters>>) -> Self
     where
         M: CellFn<Result<f32> = S> + CellFn<Result<f64> = D>,
         M::Parameters: Send + Sync + 'static,
     {
-        let all = Arc::new(parameters);
+        let all = parameters.into();
         let (p, q) = (all.clone(), all.clone());
         let single = move |span: &CellCube<f32>, of: &[usize], _: &[f64], out: &mut [S]| {
-            over::<M, f32, S>(span, of, &p, out);
+            over::<M, f32, S>(span, of, &p.at(span.geometry.numbers), out);
         };
         let double = move |span: &CellCube<f64>, of: &[usize], _: &[f64], out: &mut [D]| {
-            over::<M, f64, D>(span, of, &q, out);
+            over::<M, f64, D>(span, of, &q.at(span.geometry.numbers), out);
         };
-        let listed = Self::with_loops::<M>((Arc::new(single), Arc::new(double)), Some(all));
+        let structure = Some(Arc::new(all) as Arc<dyn Structure>);
+        let listed = Self::with_loops::<M>((Arc::new(single), Arc::new(double)), structure);
         assert!(listed.count > 0, "`{}` reads no state", M::ITEM.name);
         listed
     }
@@ -416,18 +418,19 @@ pub(super) type Placing<'a> = dyn FnMut(&Arc<[f64]>) -> u64 + 'a;
 pub(super) trait Structure: Send + Sync {
     /// Returns its size in double precision, the larger one, in bytes.
     fn most_bytes(&self) -> usize;
-    /// Returns its bytes on a device.
-    fn bytes(&self, precision: Precision, place: &mut Placing) -> Vec<u8>;
+    /// Returns its bytes on a device, for these numbers of the clock.
+    fn bytes(&self, precision: Precision, numbers: [f64; 2], place: &mut Placing) -> Vec<u8>;
 }
 
-impl<P: Precise + Send + Sync> Structure for P {
+impl<P: Precise + Send + Sync> Structure for Parameters<P> {
     fn most_bytes(&self) -> usize {
         P::In::<f64>::BYTES
     }
 
-    fn bytes(&self, precision: Precision, place: &mut Placing) -> Vec<u8> {
+    fn bytes(&self, precision: Precision, numbers: [f64; 2], place: &mut Placing) -> Vec<u8> {
+        let parameters = self.at(numbers);
         in_precision!(precision, R => {
-            let mut own = self.precise::<R>();
+            let mut own = parameters.precise::<R>();
             own.bind(place);
             let mut bytes = vec![0; P::In::<R>::BYTES];
             own.write(&mut bytes);
@@ -467,11 +470,11 @@ impl Structures {
         })
     }
 
-    /// Returns the bytes of all structures on a device.
-    pub fn bytes(&self, precision: Precision, place: &mut Placing) -> Vec<u8> {
+    /// Returns the bytes of all structures on a device, for these numbers of the clock.
+    pub fn bytes(&self, precision: Precision, numbers: [f64; 2], place: &mut Placing) -> Vec<u8> {
         let mut all = vec![0; self.bytes_to(self.0.len())];
         for (at, structure) in &self.0 {
-            let bytes = structure.bytes(precision, place);
+            let bytes = structure.bytes(precision, numbers, place);
             all[*at..at + bytes.len()].copy_from_slice(&bytes);
         }
         all

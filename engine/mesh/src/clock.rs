@@ -139,6 +139,8 @@ pub struct LevelClock {
     pub cell_width: [f64; 3],
     /// Numbers that follow the simulation time, at the start of the step ([`Levels::numbers_at`]).
     pub numbers: [f64; 2],
+    /// The same numbers in the middle of the step, which functions of cells see.
+    pub middle: [f64; 2],
 }
 
 impl Default for LevelClock {
@@ -151,6 +153,7 @@ impl Default for LevelClock {
             end: 0.0,
             cell_width: [0.0; 3],
             numbers: [1.0; 2],
+            middle: [1.0; 2],
         }
     }
 }

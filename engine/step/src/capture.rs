@@ -8,7 +8,7 @@ use nestar_device::Real;
 use nestar_engine_data::level::geometry;
 use nestar_engine_data::{
     CellCallResult, CellCase, CellSubcycle, Components, DerivedInputs, Element, FaultBox, Field,
-    Pool, Precision, ReportedFault, Stores, in_precision,
+    Parameters, Pool, Precision, ReportedFault, Stores, in_precision,
 };
 use nestar_engine_device::DeviceError;
 use nestar_engine_mesh::patch::PatchComponents;
@@ -192,15 +192,17 @@ impl Replays {
         chosen: Components,
         numbers: Option<Arc<DerivedInputs>>,
         calls: usize,
-        parameters: Arc<M::Parameters>,
+        parameters: Parameters<M::Parameters>,
     ) where
         M::Parameters: Send + Sync,
     {
         let replay = move |world: &World, case: &CellCase| {
             let domain = &world.resource::<Topology>().domain;
-            let of_time = world.resource::<Levels>().numbers_at(case.time);
+            let middle = case.time + 0.5 * case.dt;
+            let of_time = world.resource::<Levels>().numbers_at(middle);
             let geometry = geometry(domain, case.level, [case.time, case.dt], of_time);
             let (pool, numbers) = (Pool::<F>::of(world), numbers.as_deref());
+            let parameters = parameters.at(of_time);
             pool.replay_case::<M>(case, &geometry, calls, chosen, numbers, &parameters)
         };
         let mut all = world.resource_mut::<Self>();

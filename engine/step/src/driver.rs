@@ -136,6 +136,7 @@ impl Driver {
         let cell_width = world.resource::<Topology>().domain.cell_width(level);
         let levels = world.resource::<Levels>();
         let (step, numbers) = (levels.clock(level).steps, levels.numbers_at(begin));
+        let middle = levels.numbers_at(begin + 0.5 * dt);
         *world.resource_mut::<LevelClock>() = LevelClock {
             level,
             step,
@@ -144,6 +145,7 @@ impl Driver {
             end,
             cell_width,
             numbers,
+            middle,
         };
         self.schedules.get(phase).run(world);
         let mut met = check_faults(world);

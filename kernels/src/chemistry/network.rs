@@ -81,8 +81,6 @@ impl Network<f64> {
         radiation: &Background,
         precision: Tolerances,
     ) -> Self {
-        let z = radiation.redshift.map(|z| 1.0 + z);
-        let z2 = z.unwrap_or(0.0) * z.unwrap_or(0.0);
         let dissociation = match species {
             6 => Vec::new(),
             _ => dissociation_table(choices),
@@ -94,13 +92,28 @@ impl Network<f64> {
             all_partners: choices.h2_cooling == H2Cooling::GloverAbel08,
             helium,
             deuterium,
+            photo: [0.0; 6],
+            photo_heat: [0.0; 3],
+            compton: 0.0,
+            background: CMB_TODAY,
+            floor: precision.floor_k,
+            relative: precision.relative,
+            absolute: precision.absolute,
+        }
+        .with_radiation(radiation)
+    }
+
+    /// Returns the network in another radiation background. It shares the tables of rates.
+    #[must_use]
+    pub fn with_radiation(&self, radiation: &Background) -> Self {
+        let z = radiation.redshift.map(|z| 1.0 + z);
+        let z2 = z.unwrap_or(0.0) * z.unwrap_or(0.0);
+        Self {
             photo: radiation.photo.map(|rate| rate * MYR),
             photo_heat: radiation.heat_ev.map(|ev| ev * KELVIN_PER_EV),
             compton: COMPTON * z2 * z2,
             background: CMB_TODAY * z.unwrap_or(1.0),
-            floor: precision.floor_k,
-            relative: precision.relative,
-            absolute: precision.absolute,
+            ..self.clone()
         }
     }
 }

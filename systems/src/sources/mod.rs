@@ -136,7 +136,7 @@ fn register<M: CellSubcycle<Parameters = [f64; 0]>>(
     split: bool,
 ) {
     let read = Some(numbers.clone());
-    Replays::add::<Gas, M>(&mut sim.world, Components::default(), read, 1, Arc::new([]));
+    Replays::add::<Gas, M>(&mut sim.world, Components::default(), read, 1, [].into());
     (sim.with_numbers(&numbers)).prepare::<Gas>(M::ITEM.name, Pool::prepare_subcycle::<M>);
     let act = move |rows: LevelRows, mut gas: Write<Gas>| {
         gas.iterate::<M>(&rows, &*numbers, 1, &[]);

@@ -102,7 +102,9 @@ impl<F: Field> CellLauncher<'_, F> {
         let (pool, function) = (self.pool.device(), function_of::<M>(&job.inputs));
         let kernel = pool.kernel_for(function, skeleton, n)?;
         if let Some(numbers) = job.inputs.numbers {
-            input.parameters = pool.structures(numbers.structures())?.into();
+            input.parameters = pool
+                .structures(numbers.structures(), input.geometry.numbers)?
+                .into();
         }
         in_precision!(pool.precision(), R => {
             let parameters = job.parameters.precise::<R>();
@@ -403,7 +405,8 @@ impl<F: Field> CellLauncher<'_, F> {
         let address = |word: usize| words.address() + 8 * word as u64;
         let mut input = self.cell_input(level, InputList::default(), LaunchOptions::default());
         (input.rows, input.count) = (address(results + factors.len()).into(), count as i32);
-        input.parameters = pool.structures(wanted.quantities.structures())?.into();
+        let structures = wanted.quantities.structures();
+        input.parameters = pool.structures(structures, input.geometry.numbers)?.into();
         let parameters = ColumnOptions {
             factors: address(results).into(),
             sums: address(0).into(),
@@ -443,7 +446,8 @@ impl<F: Field> CellLauncher<'_, F> {
         input.view.fault = address(0).into();
         input.sectors = address(FAULT_WORDS).into();
         input.blocks = address(sectors).into();
-        input.parameters = pool.structures(&marks.written.structures)?.into();
+        let structures = &marks.written.structures;
+        input.parameters = pool.structures(structures, input.geometry.numbers)?.into();
         let kernel = pool.kernel_for(function, MARKS, 0)?;
         in_precision!(pool.precision(), R => {
             let parameters: [R; 0] = [];
@@ -569,15 +573,24 @@ impl DevicePool {
         failed.map_or(Ok(bound), Err)
     }
 
-    /// Returns the device address of the parameter structures of a list, uploaded with their tables at the first use.
-    pub(super) fn structures(&self, list: &Structures) -> Result<u64, DeviceError> {
+    /// Returns the device address of the parameter structures of a list for these numbers of the clock, uploaded with their tables at the
+    /// first use.
+    pub(super) fn structures(
+        &self,
+        list: &Structures,
+        numbers: [f64; 2],
+    ) -> Result<u64, DeviceError> {
         if list.is_empty() {
             return Ok(0);
         }
-        let bytes = self.with_tables(|place| list.bytes(self.precision, place))?;
+        let bytes = self.with_tables(|place| list.bytes(self.precision, numbers, place))?;
         let mut there = lock(&self.structures);
         if let Some((_, buffer)) = there.iter().find(|(known, _)| *known == bytes) {
             return Ok(buffer.address());
+        }
+        // parameters that follow the time have new bytes in each step
+        if there.len() == MOST_STRUCTURES {
+            there.remove(0);
         }
         let buffer = self.device.buffer::<u8>(bytes.len())?;
         self.device.upload(&buffer, 0, &bytes)?;
@@ -606,6 +619,9 @@ impl DevicePool {
         Ok(address)
     }
 }
+
+/// Largest number of parameter structures of lists that stay on a device.
+const MOST_STRUCTURES: usize = 64;
 
 /// Words of the fault record, stored before the sectors.
 const FAULT_WORDS: usize = mesh::FAULT_WORDS.div_ceil(2);
