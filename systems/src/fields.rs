@@ -335,7 +335,7 @@ fn hold_floor(
 /// it. The plugin inserts it as a resource before the gas is built.
 #[derive(Resource, Clone)]
 pub struct PressureFormula {
-    /// Formula of `density` in code units, `temperature_k` and, for each scalar, `fraction_NAME`.
+    /// Formula of `density` in code units, `temperature_k`, `scale_factor` (1 without expansion) and, for each scalar, `fraction_NAME`.
     pub text: String,
     /// Tabulated functions that it calls.
     pub curves: Vec<(String, Arc<Curve>)>,

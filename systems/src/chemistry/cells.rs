@@ -4,6 +4,7 @@
 //! Species fluxes are limited independently, and flux corrections at coarse-fine faces follow the reactions. The gas
 //! density determines the mass of hydrogen and helium in a cell.
 
+use crate::fields::quantities::per_velocity_squared;
 use nestar_device::{Place, Real, device};
 use nestar_kernels::chemistry::species::{
     DI, DP, H2, H2P, HD, HEI, HEII, HEIII, HI, HII, HM, SPECIES,
@@ -279,9 +280,10 @@ macro_rules! network {
 
         /// Temperature in kelvin, from the species.
         #[device]
-        pub fn $temperature<R: Real>(u: $gas<R>, hydrogen: R, kelvin: R) -> R {
+        pub fn $temperature<R: Real>(u: $gas<R>, at: &Place<R>, hydrogen: R, kelvin: R) -> R {
+            let present = kelvin * per_velocity_squared(at);
             temperature::<R, $s>(&stored_abundances::<R, $k>(
-                u.gas, &u.species, hydrogen, kelvin,
+                u.gas, &u.species, hydrogen, present,
             ))
         }
 

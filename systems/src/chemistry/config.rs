@@ -183,30 +183,40 @@ impl ChemistryConfig {
         }
     }
 
-    /// Returns the network with the uniform rates and a radiation background.
-    pub(super) fn network(&self, more: &Radiation) -> Network<f64> {
+    /// Returns the uniform rates and a radiation background together, at a redshift of the microwave background.
+    pub(super) fn background(&self, more: &Radiation, redshift: Option<f64>) -> Background {
         let [h, he, hep] = self.photo_ionisation;
         let [hm, h2, h2p] = self.photo_dissociation;
         let own = [h, he, hep, hm, h2, h2p];
         let photo: [f64; 6] = std::array::from_fn(|n| own[n] + more.rates[n]);
         let heat = |n: usize| own[n] * self.photo_heating_ev[n] + more.heats[n];
-        let radiation = Background {
+        Background {
             photo,
             heat_ev: std::array::from_fn(|n| match photo[n] > 0.0 {
                 true => heat(n) / photo[n],
                 false => 0.0,
             }),
-            redshift: self.redshift,
-        };
-        let background = BACKGROUND_K * (1.0 + self.redshift.unwrap_or(0.0));
+            redshift,
+        }
+    }
+
+    /// Returns the lowest temperature at a redshift, kelvin.
+    pub(super) fn floor(&self, redshift: Option<f64>) -> f64 {
+        let background = BACKGROUND_K * (1.0 + redshift.unwrap_or(0.0));
+        self.floor_k.unwrap_or(background)
+    }
+
+    /// Returns the network without radiation, which has its temperature floor at redshift 0.
+    pub(super) fn network(&self) -> Network<f64> {
         let precision = Tolerances {
             relative: self.tolerance,
             absolute: self.absolute_tolerance,
-            floor_k: self.floor_k.unwrap_or(background),
+            floor_k: self.floor(None),
         };
         let helium = self.helium_fraction() / (4.0 * self.hydrogen_fraction);
         let elements = [helium, self.deuterium_nuclei()];
         let species = self.species as usize;
-        Network::new(species, self.choices(), elements, &radiation, precision)
+        let dark = Background::default();
+        Network::new(species, self.choices(), elements, &dark, precision)
     }
 }

@@ -9,7 +9,7 @@ mod times;
 
 use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::{check_heating, heating, vocabulary_of_rates};
-use crate::fields::{Gas, GasFloors, GasModel, InitialScalars, PressureFormula};
+use crate::fields::{Gas, GasFloors, GasModel, InitialScalars, PressureFormula, SCALE_FACTOR};
 use crate::order::{Limit, Synchronise};
 use crate::register::{Register, add_update};
 use crate::subcycling::Subcycling;
@@ -28,12 +28,13 @@ use nestar_device::{Real, device};
 use nestar_engine::comm::{Comm, DiagnosticColumns, Reduce};
 use nestar_engine::data::criteria::QuantityFn;
 use nestar_engine::data::{
-    CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs, LevelRows, Pool,
+    CellMap, CellMark, CellSubcycle, CellValue, DerivedInputs, LevelRows, Parameters, Pool,
 };
+use nestar_engine::mesh::Levels;
 use nestar_engine::step::{Read, Remarks};
 use nestar_engine::{Engine, Error, Plugin};
 use nestar_kernels::hydro::Conserved;
-use radiation::Radiation;
+use radiation::{Radiation, RadiationTable};
 pub use radiation::{RadiationColumns, RadiationConfig};
 use std::sync::Arc;
 use times::{
@@ -69,14 +70,19 @@ const MASS_AND_HEAT: [[f64; 2]; SPECIES.len()] = [
     [3.0, 2.5],
 ];
 
-/// Writes the formula of the pressure at a temperature. The ratio of pressure and energy is that of atoms.
-fn pressure(names: &[&str], kelvin: f64) -> String {
+/// Writes the formula of the pressure at a temperature. The ratio of pressure and energy is that of atoms. `kelvin` changes with the scale
+/// factor if the units change.
+fn pressure(names: &[&str], kelvin: f64, is_changing: bool) -> String {
     let term = |(name, [mass, heat]): (&&str, [f64; 2])| {
         let factor = heat / mass / 1.5 / kelvin;
         format!("{factor:?}*fraction_{name}")
     };
     let terms: Vec<String> = names.iter().zip(MASS_AND_HEAT).map(term).collect();
-    format!("density*temperature_k*({})", terms.join(" + "))
+    let expansion = match is_changing {
+        true => "*scale_factor**2",
+        false => "",
+    };
+    format!("density*temperature_k*({}){expansion}", terms.join(" + "))
 }
 
 /// Returns the scalars of a number of species.
@@ -118,7 +124,7 @@ impl Plugin for Chemistry {
         let (t, e) = ("temperature_k", "electrons_per_hydrogen");
         let rest = GasFrame::Rest;
         sim.world.insert_resource(PressureFormula {
-            text: pressure(names, kelvin),
+            text: pressure(names, kelvin, Units::are_changing(sim)),
             curves: Vec::new(),
         });
         match config.species {
@@ -174,9 +180,38 @@ impl Plugin for Chemistry {
 /// Configuration and parameters of cells.
 struct ChemistrySetup {
     config: ChemistryConfig,
-    cells: ChemistryParameters<f64>,
+    cells: Parameters<ChemistryParameters<f64>>,
     /// Heating by a formula.
     numbers: Option<Arc<DerivedInputs>>,
+}
+
+/// Key of the radiation background.
+const RADIATION: &str = "chemistry.radiation";
+/// Key of the redshift of the radiation.
+const REDSHIFT: &str = "chemistry.redshift";
+
+/// Returns the redshifts of a run, from the lowest to the highest, and the key that gives them; `None` if it has none. In an expanding universe
+/// they follow from the clock.
+///
+/// # Errors
+/// The deck gives a redshift in an expanding universe.
+fn redshifts(
+    sim: &Engine,
+    config: &ChemistryConfig,
+) -> Result<(Option<[f64; 2]>, &'static str), DeckError> {
+    if !Units::are_changing(sim) {
+        return Ok((config.redshift.map(|z| [z; 2]), REDSHIFT));
+    }
+    if config.redshift.is_some() {
+        let why = "the redshift follows from the clock: remove `chemistry.redshift`";
+        return Err(sim.deck.error_at(REDSHIFT, why));
+    }
+    let levels = sim.world.resource::<Levels>();
+    // a table may begin and end where the run does
+    let rounded = |z: f64| (z * 1e9).round() / 1e9;
+    let redshift = |time| rounded(1.0 / levels.numbers_at(time)[SCALE_FACTOR] - 1.0);
+    let last = redshift(sim.settings.time.end).max(0.0);
+    Ok((Some([last, redshift(0.0)]), RADIATION))
 }
 
 fn cell_parameters(
@@ -185,21 +220,36 @@ fn cell_parameters(
     model: &GasModel,
 ) -> Result<ChemistrySetup, Error> {
     let (deck, units) = (&sim.deck, Units::of(sim, "[chemistry]")?);
-    let radiation = Radiation::read(config.radiation.as_ref(), config.redshift, deck)?;
+    let (range, key) = redshifts(sim, &config)?;
+    let table = RadiationTable::read(config.radiation.as_ref(), deck, range, key)?;
     let (heating, numbers) = heat(&config, deck, model)?;
     let per_erg = MILLION_YEARS / BOLTZMANN;
-    let cells = ChemistryParameters {
-        network: config.network(&radiation),
-        hydrogen: config.hydrogen_fraction,
-        per_cm3: units.number_density(),
-        kelvin: units.temperature(),
-        myr: units.time / MILLION_YEARS,
-        heating: heating * per_erg,
-        dust: config.photoelectric * per_erg,
-        per_erg,
-        most: config.max_substeps as i32,
-        isothermal: i32::from(deck.has("initial.temperature_k")),
-    };
+    let isothermal = i32::from(deck.has("initial.temperature_k"));
+    let (network, own) = (config.network(), config.clone());
+    let (is_changing, dust) = (Units::are_changing(sim), config.photoelectric * per_erg);
+    let cells = units.parameters(sim, move |units, scale_factor| {
+        let redshift = match (is_changing, range) {
+            // the end of the table may be passed by rounding
+            (true, Some([last, first])) => Some((1.0 / scale_factor - 1.0).clamp(last, first)),
+            _ => own.redshift,
+        };
+        let more = table.as_ref().zip(redshift);
+        let more = more.map_or_else(Radiation::default, |(table, z)| table.at(z));
+        let mut network = network.with_radiation(&own.background(&more, redshift));
+        network.floor = own.floor(redshift);
+        ChemistryParameters {
+            network,
+            hydrogen: own.hydrogen_fraction,
+            per_cm3: units.number_density(),
+            kelvin: units.temperature(),
+            myr: units.time / MILLION_YEARS,
+            heating: heating * per_erg,
+            dust,
+            per_erg,
+            most: own.max_substeps as i32,
+            isothermal,
+        }
+    });
     Ok(ChemistrySetup {
         config,
         cells,
@@ -302,9 +352,11 @@ where
     C: CellMark<Parameters = ChemistryLimit<f64>>,
 {
     let mut sim = sim.at_rest(scalars(config.species))?;
-    let share = |of: f64| ChemistryLimit {
-        chemistry: cells.clone(),
-        of,
+    let share = |of: f64| {
+        cells.map(move |cells| ChemistryLimit {
+            chemistry: cells.clone(),
+            of,
+        })
     };
     if config.courant > 0.0 {
         let share = share(config.courant);
@@ -368,8 +420,8 @@ const OPAQUE_LINES: f64 = 1e10;
 /// Largest density since the previous root step, and whether the run has been told.
 #[derive(Resource)]
 struct DensityRange {
-    /// Hydrogen nuclei per cm^3 per code unit of density.
-    per_density: f64,
+    /// Parameters with the hydrogen nuclei per cm^3 per code unit of density.
+    cells: Parameters<ChemistryParameters<f64>>,
     /// Largest number of hydrogen nuclei per cm^3 on this rank.
     densest: f64,
     is_told: bool,
@@ -381,7 +433,7 @@ fn register_density_range(sim: &mut Engine, setup: &ChemistrySetup) {
         return;
     }
     sim.world.insert_resource(DensityRange {
-        per_density: setup.cells.hydrogen * setup.cells.per_cm3,
+        cells: setup.cells.clone(),
         densest: 0.0,
         is_told: false,
     });
@@ -408,7 +460,9 @@ fn compare_density_with_range(
     if range.is_told || rows.is_estimate() {
         return Ok(());
     }
-    let density = range.per_density / gas.reduce::<specific_volume>(&rows, (), &[]);
+    let cells = range.cells.at(rows.numbers_in_step());
+    let per_density = cells.hydrogen * cells.per_cm3;
+    let density = per_density / gas.reduce::<specific_volume>(&rows, (), &[]);
     range.densest = range.densest.max(density);
     if rows.level() > 0 {
         return Ok(());

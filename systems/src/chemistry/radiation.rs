@@ -103,7 +103,8 @@ impl RadiationColumns {
 }
 
 /// Columns in the order of [`NAMES`]; missing columns are empty.
-struct RadiationTable {
+#[derive(Clone, Debug)]
+pub(super) struct RadiationTable {
     redshift: Vec<f64>,
     values: [Vec<f64>; 9],
 }
@@ -195,7 +196,8 @@ impl RadiationTable {
         Ok(())
     }
 
-    fn at(&self, z: f64) -> Radiation {
+    /// Returns the radiation at a redshift, which the table must cover.
+    pub(super) fn at(&self, z: f64) -> Radiation {
         let value = |column: usize| between(&self.redshift, &self.values[column], z);
         Radiation {
             rates: std::array::from_fn(value),
@@ -213,50 +215,59 @@ pub(super) struct Radiation {
     pub heats: [f64; 3],
 }
 
-impl Radiation {
-    /// Reads the radiation background of a deck at its redshift; zero without `chemistry.radiation`.
+impl RadiationTable {
+    /// Reads the radiation background of a deck; `None` without `chemistry.radiation`.
     ///
     /// # Errors
-    /// The table is invalid; the redshift is missing or outside the table.
-    pub fn read(
+    /// The table is invalid; it does not cover the redshifts `wanted`, from the lowest to the highest, which the key `path` gives.
+    pub(super) fn read(
         given: Option<&RadiationConfig>,
-        redshift: Option<f64>,
         deck: &Deck,
-    ) -> Result<Self, DeckError> {
+        wanted: Option<[f64; 2]>,
+        path: &str,
+    ) -> Result<Option<Self>, DeckError> {
         let wrong = |why: String| deck.error_at(KEY, format!("`{KEY}`: {why}"));
-        let table = match given {
-            None => return Ok(Self::default()),
-            Some(RadiationConfig::Columns(columns)) => (**columns).clone().table(),
-            Some(RadiationConfig::File(name)) => {
-                let directory = deck.directory();
-                let path = directory.map_or_else(|| name.into(), |d| d.join(name));
-                match name.rsplit_once('.').map(|(_, end)| end) {
-                    Some("zarr") => RadiationTable::of_group(&path).map_err(wrong)?,
-                    Some("csv" | "txt") if !path.is_file() => {
-                        return Err(wrong(format!("file not found: {}", path.display())));
-                    }
-                    Some("csv" | "txt") => RadiationTable::of_text(&path)?,
-                    _ => {
-                        let why = format!("{name:?} does not end in .csv or .zarr");
-                        return Err(wrong(why));
-                    }
-                }
-            }
+        let Some(given) = given else {
+            return Ok(None);
         };
+        let table = Self::of(given, deck)?;
         table.check().map_err(wrong)?;
-        let Some(z) = redshift else {
+        let Some([low, high]) = wanted else {
             let why = "it needs a redshift: set `chemistry.redshift`";
             return Err(wrong(why.into()));
         };
-        let (first, last) = (table.redshift[0], table.redshift[table.redshift.len() - 1]);
-        if !(first..=last).contains(&z) {
-            let why = format!(
-                "`{KEY}` covers redshifts {first} to {last}, but `chemistry.redshift` is {z}: add rows, with rates of 0 where \
-                 there is no radiation"
-            );
-            return Err(deck.error_at("chemistry.redshift", why));
+        let covered = table.redshift[0]..=table.redshift[table.redshift.len() - 1];
+        if covered.contains(&low) && covered.contains(&high) {
+            return Ok(Some(table));
         }
-        Ok(table.at(z))
+        let (first, last) = covered.into_inner();
+        let missing = match low == high {
+            true => format!("`{path}` is {low}"),
+            false => format!("the run goes from redshift {high} to {low}"),
+        };
+        let why = format!(
+            "`{KEY}` covers redshifts {first} to {last}, but {missing}: add rows, with rates of 0 where there is no radiation"
+        );
+        Err(deck.error_at(path, why))
+    }
+
+    /// Reads the columns of a deck or of a file.
+    fn of(given: &RadiationConfig, deck: &Deck) -> Result<Self, DeckError> {
+        let wrong = |why: String| deck.error_at(KEY, format!("`{KEY}`: {why}"));
+        let name = match given {
+            RadiationConfig::Columns(columns) => return Ok((**columns).clone().table()),
+            RadiationConfig::File(name) => name,
+        };
+        let directory = deck.directory();
+        let path = directory.map_or_else(|| name.into(), |d| d.join(name));
+        match name.rsplit_once('.').map(|(_, end)| end) {
+            Some("zarr") => Self::of_group(&path).map_err(wrong),
+            Some("csv" | "txt") if !path.is_file() => {
+                Err(wrong(format!("file not found: {}", path.display())))
+            }
+            Some("csv" | "txt") => Self::of_text(&path),
+            _ => Err(wrong(format!("{name:?} does not end in .csv or .zarr"))),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ use nestar_deck::{Deck, DeckError};
 use nestar_device::CellFn;
 use nestar_engine::comm::{DiagnosticColumns, Reduce};
 use nestar_engine::data::criteria::QuantityFn;
-use nestar_engine::data::{DerivedInputs, LevelRows, Pool};
+use nestar_engine::data::{DerivedInputs, LevelRows, Parameters, Pool};
 use nestar_engine::mesh::Topology;
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Remarks, Replays, Write};
 use nestar_engine::{Engine, Error, Plugin};
@@ -57,7 +57,7 @@ pub struct Cooling;
 /// Parameters of the cell functions.
 #[derive(Resource)]
 struct CoolingSetup {
-    cooler: CoolingModel<f64>,
+    cooler: Parameters<CoolingModel<f64>>,
     /// Heating in addition to the tables, contained in them; `None`: by a formula.
     constant: Option<f64>,
     /// `true` if the gas carries metals and the rates depend on them.
@@ -103,7 +103,8 @@ impl Plugin for Cooling {
         sim.derived_when_built("temperature_k", "K", doc, |sim, _| {
             let units = Units::of(sim, "[cooling]")?;
             let cooler = sim.world.resource::<CoolingSetup>().cooler.clone();
-            let formula = temperature::pressure_formula(&cooler, &units);
+            let is_changing = Units::are_changing(sim);
+            let formula = temperature::pressure_formula(&cooler.at([1.0; 2]), &units, is_changing);
             sim.world.insert_resource(formula);
             Ok((QuantityFn::with::<table_temperature_k>(cooler), &[]))
         })
@@ -241,20 +242,25 @@ fn given(sim: &mut Engine, model: &GasModel) -> Result<CoolingSetup, Error> {
     check_heating(deck, HEATING, constant)?;
     let gamma = model.gamma;
     let curves = tabulation::curves(config, deck, source, gamma, metals, constant)?;
-    let cooler = CoolingModel {
-        kelvin: (gamma - 1.0) * units.temperature(),
-        nuclei: config.hydrogen_fraction * units.number_density(),
-        time: units.time / MILLION_YEARS,
-        jeans: jeans(sim, config, &units, gamma),
-        heating: scale(gamma, config.hydrogen_fraction),
-        metallicity: config.metallicity,
-        weight: match deck.has("chemistry") {
+    let (jeans, hydrogen) = (jeans(sim, config, &units, gamma), config.hydrogen_fraction);
+    let (metallicity, weight) = (
+        config.metallicity,
+        match deck.has("chemistry") {
             true => config.mean_molecular_weight,
             false => 1.0,
         },
+    );
+    let cooler = units.parameters(sim, move |units, scale_factor| CoolingModel {
+        kelvin: (gamma - 1.0) * units.temperature(),
+        nuclei: hydrogen * units.number_density(),
+        time: units.time / MILLION_YEARS,
+        jeans: jeans * scale_factor,
+        heating: scale(gamma, hydrogen),
+        metallicity,
+        weight,
         sound: gamma * (gamma - 1.0),
-        curves,
-    };
+        curves: curves.clone(),
+    });
     Ok(CoolingSetup {
         cooler,
         constant,
@@ -292,7 +298,11 @@ fn numbers(
     let fraction = format!("fraction_{METAL}/{SOLAR}");
     let metallicity = of("cooling.metallicity", given.metals, fraction, "0")?;
     let unit = Units::of(sim, "[cooling]")?.temperature();
-    let weight = format!("temperature_k/(temperature*{unit:?})");
+    let expansion = match Units::are_changing(sim) {
+        true => "*scale_factor**2",
+        false => "",
+    };
+    let weight = format!("temperature_k{expansion}/(temperature*{unit:?})");
     let weight = of(WEIGHT, species, weight, "1")?;
     Ok(Some(DerivedInputs::new(vec![heating, metallicity, weight])))
 }
@@ -309,11 +319,12 @@ fn jeans(sim: &Engine, config: &CoolingConfig, units: &Units, gamma: f64) -> f64
     gravity * length * length / (gamma * (gamma - 1.0) * std::f64::consts::PI)
 }
 
-fn share(given: &CoolingSetup, of: f64) -> CoolingLimit<f64> {
-    CoolingLimit {
-        cooler: given.cooler.clone(),
+/// Returns the parameters of a limit or a criterion.
+fn share(given: &CoolingSetup, of: f64) -> Parameters<CoolingLimit<f64>> {
+    given.cooler.map(move |cooler| CoolingLimit {
+        cooler: cooler.clone(),
         of,
-    }
+    })
 }
 
 /// Registers the time-step limit.
@@ -337,7 +348,7 @@ fn register_limit(
 /// Registers the cooling system, as two half steps around the gas update if `split`.
 fn register(
     sim: &mut Engine,
-    cooler: CoolingModel<f64>,
+    cooler: Parameters<CoolingModel<f64>>,
     numbers: Option<Arc<DerivedInputs>>,
     account: BudgetId,
     split: bool,
@@ -351,7 +362,6 @@ fn register(
         true => selection.prepare::<Gas>(cool::ITEM.name, Pool::prepare_subcycle::<cool>),
         false => selection.prepare::<Gas>(cool_by::ITEM.name, Pool::prepare_subcycle::<cool_by>),
     }
-    let cooler = Arc::new(cooler);
     let (read, world) = (numbers.clone(), &mut sim.world);
     match numbers.is_none() {
         true => Replays::add::<Gas, cool>(world, components, read, 1, cooler.clone()),
@@ -360,6 +370,7 @@ fn register(
     let act = move |mut rows: LevelRows, mut gas: Write<Gas>, mut accounts: ResMut<Budgets>| {
         rows.choose(components);
         rows.name_sums("cooling", &ENERGIES);
+        let cooler = cooler.at(rows.numbers_in_step());
         let tally = match &numbers {
             None => gas.iterate::<cool>(&rows, (), 1, &cooler),
             Some(numbers) => gas.iterate::<cool_by>(&rows, &**numbers, 1, &cooler),

@@ -27,8 +27,12 @@ pub(super) fn is_known(sim: &mut Engine) -> Result<bool, DeckError> {
 }
 
 /// Returns the pressure at a temperature, from a table that has temperatures. Between densities of the table, temperature over mean molecular
-/// weight is linear.
-pub(super) fn pressure_formula(cooler: &CoolingModel<f64>, units: &Units) -> PressureFormula {
+/// weight is linear. The units are those at a scale factor of 1, with which they change if `are_changing`.
+pub(super) fn pressure_formula(
+    cooler: &CoolingModel<f64>,
+    units: &Units,
+    are_changing: bool,
+) -> PressureFormula {
     let table = &cooler.curves;
     let count = table.nodes.len();
     let rows = (0..table.densities as usize).map(|row| theta_curve(table, row * count));
@@ -38,7 +42,11 @@ pub(super) fn pressure_formula(cooler: &CoolingModel<f64>, units: &Units) -> Pre
         curves.truncate(1);
     }
     let nodes: Vec<f64> = (0..curves.len()).map(|n| density_node(table, n)).collect();
-    let nuclei = format!("density*{:?}", cooler.nuclei);
+    let [per_density, per_energy] = match are_changing {
+        true => ["/scale_factor**3", "*scale_factor**2"],
+        false => [""; 2],
+    };
+    let nuclei = format!("density*{:?}{per_density}", cooler.nuclei);
     let term = |n: usize| {
         let theta = format!("exp(theta_{n}(ln(temperature_k)))");
         match nodes.len() {
@@ -48,7 +56,11 @@ pub(super) fn pressure_formula(cooler: &CoolingModel<f64>, units: &Units) -> Pre
     };
     let terms: Vec<String> = (0..curves.len()).map(term).collect();
     PressureFormula {
-        text: format!("density*({})/{:?}", terms.join(" + "), units.temperature()),
+        text: format!(
+            "density*({})/{:?}{per_energy}",
+            terms.join(" + "),
+            units.temperature()
+        ),
         curves,
     }
 }

@@ -11,6 +11,7 @@
 
 mod background;
 mod config;
+mod energy;
 mod perturbations;
 mod spectrum;
 mod systems;
@@ -21,6 +22,7 @@ pub use perturbations::{PerturbationsConfig, SpectrumShape};
 pub use spectrum::{Shape, Spectrum, SpectrumParameters};
 
 use crate::declare::{Declare, GasFrame};
+use crate::fields::quantities::scale_factor;
 use crate::fields::{GasModel, InitialPerturbations};
 use config::Universe;
 use nestar_deck::{Deck, DeckError};
@@ -54,22 +56,13 @@ const KEPT: [&str; 9] = [
 ];
 
 /// Tables that do not know changing units.
-const REFUSED: [(&str, &str); 8] = [
+const REFUSED: [(&str, &str); 5] = [
     ("external", "its forces are given in constant units"),
-    ("cooling", "its rates are converted with constant units"),
-    ("chemistry", "its rates are converted with constant units"),
-    ("floors", "they are converted with constant units"),
     ("mhd", "the expansion does not act on magnetic fields"),
     ("viscosity", "its coefficient is given in constant units"),
     ("conduction", "its coefficient is given in constant units"),
     ("spheres", "they are in equilibrium without expansion"),
 ];
-
-/// Scale factor.
-#[device]
-fn scale_factor<R: Real>(at: &Place<R>) -> R {
-    R::from_f64(at.numbers[0])
-}
 
 /// Redshift.
 #[device]
@@ -189,6 +182,7 @@ impl Plugin for Cosmology {
             sim.world.resource_mut::<Remarks>().0.push(why.into());
         }
         systems::register(sim)?;
+        energy::register(sim)?;
         add_columns(sim);
         Ok(())
     }

@@ -43,9 +43,15 @@ fn temperature_k<R: Real>(u: [R; 5], at: &Place<R>, gamma: R, kelvin: R) -> R {
     temperature(u, gamma) * kelvin * per_velocity_squared(at)
 }
 
+/// Scale factor; 1 without expansion.
+#[device]
+pub(crate) fn scale_factor<R: Real>(at: &Place<R>) -> R {
+    R::from_f64(at.numbers[0])
+}
+
 /// Square of the present code velocity over that at a scale factor of 1.
 #[device]
-fn per_velocity_squared<R: Real>(at: &Place<R>) -> R {
+pub(crate) fn per_velocity_squared<R: Real>(at: &Place<R>) -> R {
     let a = at.numbers[0];
     R::from_f64(1.0 / (a * a))
 }

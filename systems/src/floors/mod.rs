@@ -8,10 +8,14 @@ mod config;
 
 pub use config::FloorsConfig;
 
-use crate::fields::{Gas, GasFloors, GasModel, GravitationalConstant, PressureFormula};
+use crate::fields::quantities::scale_factor;
+use crate::fields::{
+    Gas, GasFloors, GasModel, GravitationalConstant, PressureFormula, SCALE_FACTOR,
+};
 use crate::order::{Advance, Split, Synchronise};
 use crate::register::Register;
 use crate::subcycling::StateSelection;
+use crate::units::Units;
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::System;
 use cells::{
@@ -21,8 +25,8 @@ use cells::{
 use nestar_deck::Formula;
 use nestar_engine::comm::DiagnosticColumns;
 use nestar_engine::data::criteria::{CellQuantity, NamedQuantity, QuantityFn};
-use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, LevelRows, Pool};
-use nestar_engine::mesh::Topology;
+use nestar_engine::data::{CellSubcycle, Components, DerivedInputs, LevelRows, Parameters, Pool};
+use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::{BudgetId, Budgets, Catalogue, Replays, StepSet, StepVerdict, Write};
 use nestar_engine::{Engine, Error, Plugin};
 use std::marker::PhantomData;
@@ -82,18 +86,27 @@ impl Plugin for Floors {
             return Err(sim.deck.error_at("floors", why).into());
         }
         let numbers = temperature(sim, &config, &model)?;
-        let constant = match (&numbers, &model.physical) {
+        let kelvins = match (&numbers, &model.physical) {
             (None, Some(physical)) if config.temperature_k > 0.0 => {
-                config.temperature_k / physical.kelvin
+                Some(config.temperature_k / physical.kelvin)
             }
-            _ => config.temperature,
+            _ => None,
         };
-        let parameters = FloorValues {
+        let values = FloorValues {
             density: config.density,
-            temperature: constant,
+            temperature: config.temperature,
             pressure: config.pressure,
             jeans: jeans(sim, &config, model.gamma),
             energy: 1.0 / (model.gamma - 1.0),
+        };
+        let at = move |a: f64| FloorValues {
+            temperature: kelvins.map_or(values.temperature, |kelvins| kelvins * (a * a)),
+            jeans: values.jeans * a,
+            ..values
+        };
+        let parameters = match Units::are_changing(sim) {
+            false => at(1.0).into(),
+            true => Parameters::following(move |numbers| at(numbers[SCALE_FACTOR])),
         };
         let scalars = scalars(sim, config.density, &model)?;
         match (model.dual.is_some(), numbers) {
@@ -152,6 +165,12 @@ fn temperature(
     let mut names: Vec<_> = model.scalars.iter().enumerate().map(fraction).collect();
     let density = raised(QuantityFn::of::<floored_density>(), vec![0]);
     names.push(("density".into(), density));
+    let present = NamedQuantity {
+        function: QuantityFn::of::<scale_factor>(),
+        components: Vec::new(),
+        parameters: Vec::new(),
+    };
+    names.push(("scale_factor".into(), present));
     let text = format!("({text})/density");
     let given = [("temperature_k".to_string(), config.temperature_k)];
     let compile = |names: &[(String, NamedQuantity)]| {
@@ -203,7 +222,7 @@ fn unit(name: &str) -> &'static str {
 
 /// What the systems of the floors need. `M` is the function of the floors.
 struct FloorWork<M> {
-    parameters: FloorValues<f64>,
+    parameters: Parameters<FloorValues<f64>>,
     /// Components of the gas for `M`.
     gas: Components,
     numbers: Option<Arc<DerivedInputs>>,
@@ -213,8 +232,10 @@ struct FloorWork<M> {
 }
 
 impl<M: CellSubcycle<Parameters = FloorValues<f64>>> FloorWork<M> {
-    /// Raises the scalars, then the gas, of the current level, and adds the gains to the budgets.
+    /// Raises the scalars, then the gas, of the current level at the end of its step, and adds the gains to the budgets.
     fn apply(&self, rows: &mut LevelRows, gas: &mut Write<Gas>, budgets: &mut Budgets) {
+        rows.at_end();
+        let parameters = self.parameters.at(rows.numbers_in_step());
         rows.name_sums("floors_scalar", &["mass"]);
         for (components, budget) in &self.scalars.scalars {
             rows.choose(*components);
@@ -224,8 +245,8 @@ impl<M: CellSubcycle<Parameters = FloorValues<f64>>> FloorWork<M> {
         rows.choose(self.gas);
         rows.name_sums("floors", &GAINS);
         let totals = match &self.numbers {
-            None => gas.iterate::<M>(rows, (), 1, &self.parameters),
-            Some(numbers) => gas.iterate::<M>(rows, &**numbers, 1, &self.parameters),
+            None => gas.iterate::<M>(rows, (), 1, &parameters),
+            Some(numbers) => gas.iterate::<M>(rows, &**numbers, 1, &parameters),
         };
         budgets.add(self.budget, &totals);
     }
@@ -243,7 +264,7 @@ fn gas_for_floors(model: &GasModel) -> Components {
 /// Registers the function `M` of the floors. The systems are added when all plugins have added theirs.
 fn register<M: CellSubcycle<Parameters = FloorValues<f64>>>(
     sim: &mut Engine,
-    parameters: FloorValues<f64>,
+    parameters: Parameters<FloorValues<f64>>,
     numbers: Option<Arc<DerivedInputs>>,
     scalars: ScalarFloors,
 ) -> Result<(), Error> {
@@ -256,8 +277,7 @@ fn register<M: CellSubcycle<Parameters = FloorValues<f64>>>(
     selection.components = gas;
     selection.numbers = numbers.clone();
     selection.prepare::<Gas>(M::ITEM.name, Pool::prepare_subcycle::<M>);
-    let shared = Arc::new(parameters);
-    Replays::add::<Gas, M>(&mut sim.world, gas, numbers.clone(), 1, shared);
+    Replays::add::<Gas, M>(&mut sim.world, gas, numbers.clone(), 1, parameters.clone());
     let work = Arc::new(FloorWork::<M> {
         parameters,
         gas,
@@ -314,13 +334,15 @@ fn add_systems<M: CellSubcycle<Parameters = FloorValues<f64>>>(
     ] {
         add_after_writers(sim, set, named(format!("floors after {set:?}")));
     }
-    let apply_in_steps =
-        move |mut rows: LevelRows, mut gas: Write<Gas>, mut budgets: ResMut<Budgets>| {
-            // the initial hierarchy is synchronised, too
-            if rows.view().clock.dt > 0.0 {
-                work.apply(&mut rows, &mut gas, &mut budgets);
-            }
-        };
+    let apply_in_steps = move |mut rows: LevelRows,
+                               clock: Res<LevelClock>,
+                               mut gas: Write<Gas>,
+                               mut budgets: ResMut<Budgets>| {
+        // the initial hierarchy is synchronised, too
+        if clock.dt > 0.0 {
+            work.apply(&mut rows, &mut gas, &mut budgets);
+        }
+    };
     let corrected = IntoSystem::into_system(apply_in_steps).with_name("floors of corrected gas");
     add_after_writers(sim, Synchronise::Correct, corrected);
 }

@@ -285,7 +285,9 @@ fn pressure_of(model: &GasModel) -> Option<Result<Formula, DeckError>> {
     let names = ["density".to_string(), "temperature_k".into()];
     let names: Vec<String> = names.into_iter().chain(fractions).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let formula = Formula::with_curves(text, &names, &[], curves);
+    let scale_factor = model.physical.map_or(1.0, |p| p.first_scale_factor);
+    let given = [("scale_factor".to_string(), scale_factor)];
+    let formula = Formula::with_curves(text, &names, &given, curves);
     let name = "the pressure at a temperature, of a plugin";
     Some(formula.map_err(|error| DeckError::new(name, error.to_string())))
 }

@@ -23,6 +23,7 @@ mod dual_energy;
 mod dye;
 mod endless_steps;
 mod entities;
+mod expanding_gas;
 mod external;
 mod field_changes;
 mod fields;
