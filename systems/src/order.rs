@@ -22,6 +22,7 @@
 //!     Synchronise  1 Restrict   covered cells take the averages of their children
 //!                  2 Correct    cells beside coarse-fine faces take the fine fluxes; second kick of level + 1 by this level
 //!     Flag         1 Criteria   flags cells for refinement, with their buffers
+//!                  2 Close      removes the flags of levels that may not be refined
 //!     Regrid       1 Refine     nests, refines and removes patches of level + 1, fills the new ones
 //!                  2 Complete   work on new patches that have their values: `NewRows` names them
 //!     Aligned      unless t[level] = until > t[0]: work on all levels from this one on, which are at the same time
@@ -127,6 +128,8 @@ sets! {
     Flag, Flag:
     /// Refinement criteria.
     Criteria,
+    /// Removal of flags.
+    Close,
 }
 sets! {
     /// Sets of the phase `Regrid`.
@@ -173,7 +176,8 @@ pub fn configure(sim: &mut Engine) {
     sim.schedule(Phase::Initialise)
         .configure_sets(Initialise::State);
     sim.schedule(Phase::Limit).configure_sets(Limit::Propose);
-    sim.schedule(Phase::Flag).configure_sets(Flag::Criteria);
+    sim.schedule(Phase::Flag)
+        .configure_sets((Flag::Criteria, Flag::Close).chain());
     sim.schedule(Phase::Ready)
         .configure_sets((Ready::Deposit, Ready::Recompute).chain());
     sim.schedule(Phase::Split).configure_sets(Split::Sources);

@@ -134,6 +134,10 @@ pub struct MeshConfig {
     /// Finest refinement level; 0: uniform grid.
     #[key(default = 0, min = 0, max = 12)]
     pub max_level: u32,
+    /// Finest level that is open: a formula of t and, with `[cosmology]`, of `scale_factor` and `redshift`, rounded down. A level that is not open
+    /// gets no new patches and loses those it has. Default: `max_level`.
+    #[schemars(extend("x-formula" = true))]
+    pub open: Option<String>,
     /// Number of steps of a level between two regrids: a number, or one per level.
     #[key(default = PerLevel::Every(4))]
     #[schemars(extend("minimum" = 1))]

@@ -4,6 +4,7 @@
 //! counts patches.
 
 pub mod config;
+mod open;
 
 use crate::fields::quantities::{compile, vocabulary};
 use crate::fields::{Gas, GasModel, GravitationalConstant};
@@ -46,6 +47,9 @@ impl Plugin for Refinement {
             });
         }
         sim.world.insert_resource(criteria);
+        if let Some(text) = &self.config.open {
+            open::register(sim, text, &model)?;
+        }
         sim.system_in(Flag::Criteria, flag_by_criteria)
             .halo_width::<Gas>(reach);
         Ok(())
