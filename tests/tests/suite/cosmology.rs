@@ -91,7 +91,8 @@ fn pancake_errors(settings: &[&str]) -> [f64; 2] {
     let mut stepper = Stepper::new(PANCAKE, &settings);
     let state = stepper.finish().state();
     let (mut sums, mut cells) = ([0.0; 2], 0.0);
-    state.each_leaf_cell(|_, x, width, u| {
+    let width = 64.0 / 256.0;
+    state.each_leaf_cell(|_, x, _, u| {
         // the exact mean over the cell follows from the initial places of its faces
         let [lower, upper] = [-0.5, 0.5].map(|by| zeldovich(x[0] + by * width, 0.8)[0]);
         let exact = (upper - lower) / width;
@@ -114,6 +115,84 @@ fn a_pancake_of_gas_follows_zeldovich_until_it_collapses() {
     println!("256 cells: density {density:e}, temperature {temperature:e}");
     assert!(density < 3.2e-3, "{density:e}");
     assert!(temperature < 3e-3, "{temperature:e}");
+}
+
+/// The pancake at redshift 0: the largest distance of hot gas from the plane over the box, the mean pressure in units of the box and the Hubble
+/// constant, and the median temperature of the voids.
+struct Collapsed {
+    shock: f64,
+    pressure: f64,
+    void: f64,
+    /// Error of the cosmic energy equation, over the gravitational energy.
+    energy: f64,
+}
+
+/// Runs a pancake whose plane is at `plane` to redshift 0.
+fn collapsed(plane: f64, settings: &[&str]) -> Collapsed {
+    let plane_at = format!("constants.plane={plane}");
+    let settings = [&["cosmology.redshifts=[]", &*plane_at][..], settings].concat();
+    let mut stepper = Stepper::new(PANCAKE, &settings);
+    let [mut energy, mut redshift] = stepper.columns(["layzer_irvine", "redshift"]);
+    while redshift > 0.0 {
+        [energy, redshift] = stepper.steps(1).columns(["layzer_irvine", "redshift"]);
+    }
+    let state = stepper.state();
+    // kelvin per code unit of pressure over density at a scale factor of 1, where the code velocity is 100 km/s
+    let kelvin = 0.6 * 1.673_532_84e-24 / 1.380_649e-16 * 1e14;
+    let (mut shock, mut sums, mut voids) = (0.0_f64, [0.0; 2], Vec::new());
+    state.each_leaf_cell(|_, x, volume, u| {
+        let from = ((x[0] - plane + 32.0).rem_euclid(64.0) - 32.0).abs() / 64.0;
+        let pressure = 2.0 / 3.0 * u[5];
+        let temperature = kelvin * pressure / u[0];
+        if temperature > 1e4 {
+            shock = shock.max(from);
+        }
+        if from > 0.3 {
+            voids.push(temperature);
+        }
+        sums[0] += volume;
+        sums[1] += volume * pressure / (64.0 * 64.0);
+    });
+    voids.sort_by(f64::total_cmp);
+    Collapsed {
+        shock,
+        pressure: sums[1] / sums[0],
+        void: voids[voids.len() / 2],
+        energy,
+    }
+}
+
+/// The shock and the heat do not depend on the place of the plane within a cell, nor on levels. The converged values are those of 4096 cells; the
+/// gas of the voids cools exactly by the expansion.
+#[test]
+fn a_pancake_keeps_its_shock_and_its_cold_voids() {
+    let levels = [
+        "domain.cells=[64, 8, 8]",
+        "domain.right_edge=[\"64 Mpc/h\", \"8 Mpc/h\", \"8 Mpc/h\"]",
+        "mesh.max_level=2",
+        "mesh.refine=[{ criterion = \"formula\", when = \"abs(x - plane) < 10\" }]",
+    ];
+    for (place, settings) in [
+        (0.0, &[][..]),
+        (0.0625, &[]),
+        (0.125, &[]),
+        (0.0625, &levels),
+    ] {
+        let found = collapsed(32.0 + place, settings);
+        let Collapsed {
+            shock,
+            pressure,
+            void,
+            energy,
+        } = found;
+        println!(
+            "{place}: shock {shock:.4}, pressure {pressure:.4e}, voids {void:.4e} K, {energy:e}"
+        );
+        assert!((shock - 0.0347).abs() < 1.0 / 256.0, "{place}: {shock}");
+        assert!((pressure / 4.948e-3 - 1.0).abs() < 0.02, "{pressure:e}");
+        assert!((void / 4.821e-3 - 1.0).abs() < 0.01, "{void:e}");
+        assert!(energy != 0.0 && energy.abs() < 1e-3, "{energy:e}");
+    }
 }
 
 /// Relative error of the amplitude of the wave of displacements at redshift 1.5.
@@ -291,6 +370,45 @@ const SETTINGS: [&str; 4] = [
     "output.final=true",
     "output.steps=1",
 ];
+
+/// Levels open with the scale factor; no criterion refines beyond.
+#[test]
+fn levels_open_with_the_scale_factor() {
+    let settings = [
+        "cosmology.end_redshift=7.9",
+        "mesh.regrid_interval=1",
+        "mesh.open=\"1 + floor(ln(scale_factor/0.1001)/ln(1.05))\"",
+        "mesh.refine=[{ criterion = \"formula\", when = \"density > 0.1\" }]",
+    ];
+    let mut stepper = Stepper::new(BOTH, &settings);
+    let mut seen = vec![];
+    loop {
+        let [a] = stepper.columns(["scale_factor"]);
+        let finest = stepper.state().counts().iter().rposition(|&n| n > 0);
+        seen.push((a, finest.expect("patches")));
+        if seen.len() == 5 {
+            break;
+        }
+        stepper.steps(1);
+    }
+    println!("{seen:?}");
+    assert_eq!(seen[0].1, 0, "no level is open at the start");
+    assert!(seen.iter().any(|(_, finest)| *finest == 1));
+    let most = |a: f64| (1.0 + ((a / 0.1001).ln() / 1.05_f64.ln()).floor()).max(0.0);
+    assert!(seen.iter().all(|(a, finest)| *finest as f64 <= most(*a)));
+    let refused = Simulation::with_ranks(
+        deck(BOTH, &["mesh.open=\"floor(density)\""]),
+        Ranks::new(SingleRank),
+    );
+    let why = match refused.and_then(Stepper::begin) {
+        Ok(_) => panic!("a formula of the density is accepted"),
+        Err(why) => why.to_string(),
+    };
+    assert!(
+        why.contains("mesh.open") && why.contains("density"),
+        "{why}"
+    );
+}
 
 #[test]
 fn devices_and_ranks_do_not_matter() {
