@@ -2,6 +2,7 @@
 
 pub mod quantities;
 
+pub use crate::units::SCALE_FACTOR;
 use crate::units::Units;
 use bevy_ecs::prelude::*;
 use nestar_deck::{Curve, Deck, DeckError};
@@ -28,9 +29,6 @@ impl Field for Gas {
 /// Gravitational constant, length^3/(mass time^2). Exists if the deck has a table `[gravity]`.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
 pub struct GravitationalConstant(pub f64);
-
-/// Position of the scale factor in the numbers that follow the time of a level ([`Levels::numbers_at`]); 1 without expansion.
-pub const SCALE_FACTOR: usize = 0;
 
 /// Returns the factor of gravitational accelerations at `time`: matter is accelerated by this factor times the negative slope of
 /// [`Potential`]. It is the scale factor, because comoving units of time change with it.

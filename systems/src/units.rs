@@ -3,13 +3,16 @@
 //! All unit conversions happen here, on the host in double precision. Kernels get values in code units, or in kelvin
 //! and per cubic centimetre, which fit any precision.
 
-use crate::fields::SCALE_FACTOR;
 use bevy_ecs::prelude::*;
 use nestar_deck::CodeUnits;
 pub use nestar_deck::units::cgs::*;
 use nestar_engine::data::Parameters;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error};
+
+/// Position of the scale factor in the numbers that follow the time of a level
+/// ([`Levels::numbers_at`](nestar_engine::mesh::Levels::numbers_at)); 1 without expansion.
+pub const SCALE_FACTOR: usize = 0;
 
 /// Code units in cgs.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]

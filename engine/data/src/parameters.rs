@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// Parameters of a function of cells: constant, or a function of the numbers that follow the simulation time
 /// ([`Levels::numbers_at`](nestar_engine_mesh::Levels::numbers_at)).
 ///
-/// The host computes parameters that follow the time anew for each call, in double precision. Tables that they share are sent to a
+/// The host computes parameters that follow the time for each call, in double precision. Tables that they share are sent to a
 /// device once, and nothing is compiled again.
 pub struct Parameters<P>(Kind<P>);
 
