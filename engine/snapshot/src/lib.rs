@@ -50,7 +50,7 @@ pub use header::{
 pub use memory::{SnapshotData, write_file};
 pub use queue::WrittenSnapshot;
 pub use reader::{Snapshot, latest, list_complete};
-pub use series::{Series, SeriesArray, SeriesPlan};
+pub use series::{Series, SeriesArray, SeriesList, SeriesPlan};
 pub use series_reader::SeriesReader;
 pub use series_writer::SeriesWriter;
 pub use store::SnapshotPlan;

@@ -1,4 +1,5 @@
-//! Series: a Zarr group whose arrays grow along their first dimension, `time`.
+//! Series: a Zarr group whose arrays grow along their first dimension, `time`. Entries may also have any number of rows of a list,
+//! whose arrays grow along the dimension of the rows.
 //!
 //! [`Series::append`] writes the chunks, then the metadata of each array, then those of the group, which contain the metadata of
 //! all arrays. The last rename commits the entry: a killed run leaves whole entries and files that no metadata mention.
@@ -13,9 +14,13 @@ use std::path::{Path, PathBuf};
 
 /// Entries in a chunk of the coordinates `time` and `step`.
 const ENTRIES: u64 = 1024;
+/// Rows in a chunk of the arrays of a list.
+const ROWS: u64 = 1 << 14;
 /// Names of the coordinates of the entries, which are also the first dimension of all growing arrays.
 pub(crate) const TIME: &str = "time";
 const STEP: &str = "step";
+/// Name of the array with the number of rows of each entry.
+const COUNT: &str = "count";
 /// Name of the file with the metadata of a group or an array.
 const METADATA: &str = "zarr.json";
 
@@ -45,6 +50,28 @@ pub struct SeriesPlan {
     pub coordinates: Vec<(SeriesArray, Values)>,
     /// Arrays that grow.
     pub arrays: Vec<SeriesArray>,
+    /// List of which each entry has any number of rows.
+    pub list: Option<SeriesList>,
+}
+
+/// Arrays of which each entry has any number of rows, after those of the entries before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesList {
+    /// Name of the dimension of the rows.
+    pub dimension: String,
+    /// Attributes of the array `count`, which has the number of rows of each entry.
+    pub count: Map<String, Value>,
+    /// The arrays, without the dimension of the rows.
+    pub arrays: Vec<SeriesArray>,
+}
+
+/// How an array grows.
+#[derive(Clone, Copy)]
+struct Growth<'a> {
+    /// Name of the first dimension.
+    along: &'a str,
+    /// Length of a chunk along it.
+    chunk: u64,
 }
 
 /// An array on disk.
@@ -56,7 +83,7 @@ struct StoredArray {
 }
 
 impl StoredArray {
-    fn new(array: &SeriesArray, entries: Option<u64>) -> Result<Self> {
+    fn new(array: &SeriesArray, growth: Option<Growth>) -> Result<Self> {
         let SeriesArray {
             name,
             data_type,
@@ -64,18 +91,19 @@ impl StoredArray {
             shape,
             attributes,
         } = array;
-        let time = entries.map(|_| TIME.to_string()).into_iter();
-        let rows = match entries {
-            Some(entries) => entries,
+        let first = growth.map(|growth| growth.along.to_string()).into_iter();
+        let rows = match growth {
+            Some(growth) => growth.chunk,
             None => shape.first().copied().unwrap_or(1),
         };
+        let length = growth.map(|growth| growth.chunk).into_iter();
         let layout = ArrayLayout {
             path: name.clone(),
             data_type: *data_type,
-            shape: entries.into_iter().chain(shape.iter().copied()).collect(),
+            shape: length.chain(shape.iter().copied()).collect(),
             shard: rows,
             inner: rows,
-            dimensions: time.chain(dimensions.iter().cloned()).collect(),
+            dimensions: first.chain(dimensions.iter().cloned()).collect(),
             attributes: attributes.clone(),
         };
         let encoder = Encoder::new(&layout).map_err(SnapshotError::Request)?;
@@ -88,14 +116,45 @@ impl StoredArray {
     }
 }
 
+/// A list on disk.
+struct StoredList {
+    arrays: Vec<StoredArray>,
+    /// Number of rows of each entry.
+    counts: Vec<u64>,
+    /// Rows of the last chunk of each array, unless it is full.
+    last: Vec<Values>,
+}
+
+impl StoredList {
+    fn new(list: &SeriesList) -> Result<Self> {
+        let growth = Growth {
+            along: &list.dimension,
+            chunk: ROWS,
+        };
+        let stored = |array: &SeriesArray| StoredArray::new(array, Some(growth));
+        let empty = |array: &SeriesArray| Values::zeros(array.data_type, 0);
+        Ok(Self {
+            arrays: list.arrays.iter().map(stored).collect::<Result<_>>()?,
+            counts: Vec::new(),
+            last: list.arrays.iter().map(empty).collect(),
+        })
+    }
+
+    /// Returns the number of rows of all entries.
+    fn rows(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+}
+
 /// A series that is written by one process.
 pub struct Series {
     path: PathBuf,
     attributes: Map<String, Value>,
     /// Metadata of the arrays that do not grow, by name.
     fixed: Vec<(String, Value)>,
-    /// Coordinates `time` and `step`, then the other growing arrays.
+    /// Coordinates `time` and `step`, `count` if there is a list, then the other arrays that grow with the entries.
     growing: Vec<StoredArray>,
+    list: Option<StoredList>,
     times: Vec<f64>,
     steps: Vec<u64>,
     /// Files that may not be on disk yet.
@@ -146,8 +205,8 @@ impl Series {
             series.make_directory(&stored.name)?;
             series.store(&stored, 0, values)?;
         }
-        for n in 0..series.growing.len() {
-            let name = series.growing[n].name.clone();
+        let names = series.grown().map(|array| array.name.clone());
+        for name in names.collect::<Vec<_>>() {
             series.make_directory(&name)?;
         }
         let fixed = series.fixed.clone();
@@ -181,6 +240,19 @@ impl Series {
             let count = steps.partition_point(|&own| own <= step);
             series.times = times[..count.min(times.len())].to_vec();
             series.steps = steps[..count].to_vec();
+            if let Some(list) = &mut series.list {
+                let Values::U64(counts) = read(COUNT)? else {
+                    return Err(SnapshotError::corrupt(path, "its counts are no numbers"));
+                };
+                list.counts = counts[..count.min(counts.len())].to_vec();
+                let rows = list.rows();
+                let open: Vec<u64> = (rows / ROWS * ROWS..rows).collect();
+                let known = list.arrays.iter().zip(&mut list.last);
+                for (array, last) in known.filter(|_| !open.is_empty()) {
+                    let metadata = &arrays[&array.name];
+                    *last = Decoder::open(path, &array.name, metadata)?.read(&open)?;
+                }
+            }
         }
         series.commit()?;
         Ok(series)
@@ -195,7 +267,11 @@ impl Series {
                 shape: Vec::new(),
                 attributes: attributes.clone(),
             };
-            StoredArray::new(&array, Some(ENTRIES))
+            let growth = Growth {
+                along: TIME,
+                chunk: ENTRIES,
+            };
+            StoredArray::new(&array, Some(growth))
         };
         let mut step = Map::new();
         step.insert("long_name".into(), json!("root steps since the start"));
@@ -203,8 +279,15 @@ impl Series {
             coordinate(TIME, DataType::F64, &plan.time)?,
             coordinate(STEP, DataType::U64, &step)?,
         ];
+        if let Some(list) = &plan.list {
+            growing.push(coordinate(COUNT, DataType::U64, &list.count)?);
+        }
+        let growth = Growth {
+            along: TIME,
+            chunk: 1,
+        };
         for array in &plan.arrays {
-            growing.push(StoredArray::new(array, Some(1))?);
+            growing.push(StoredArray::new(array, Some(growth))?);
         }
         let fixed = plan.coordinates.iter().map(|(array, _)| {
             let stored = StoredArray::new(array, None)?;
@@ -215,10 +298,17 @@ impl Series {
             attributes: plan.attributes.clone(),
             fixed: fixed.collect::<Result<_>>()?,
             growing,
+            list: plan.list.as_ref().map(StoredList::new).transpose()?,
             times: Vec::new(),
             steps: Vec::new(),
             unsynced: Vec::new(),
         })
+    }
+
+    /// Returns all arrays that grow.
+    fn grown(&self) -> impl Iterator<Item = &StoredArray> {
+        let of_list = self.list.iter().flat_map(|list| &list.arrays);
+        self.growing.iter().chain(of_list)
     }
 
     /// Returns the step of the latest entry.
@@ -249,7 +339,7 @@ impl Series {
             let Some(before) = arrays.get(name) else {
                 return Ok(Some((name.clone(), "it has no such array".into())));
             };
-            let grows = planned.growing.iter().any(|own| own.name == *name);
+            let grows = planned.grown().any(|own| own.name == *name);
             let shape = |metadata: &Value| {
                 let shape = metadata["shape"].as_array().cloned().unwrap_or_default();
                 shape[usize::from(grows).min(shape.len())..].to_vec()
@@ -265,14 +355,15 @@ impl Series {
         Ok(other.map(|name| (name.clone(), "it is not among the fields now".into())))
     }
 
-    /// Appends an entry with the values of the growing arrays, in the order of the plan.
+    /// Appends an entry with the values of the growing arrays, in the order of the plan, and then those of the arrays of the list.
     ///
     /// # Errors
     /// [`SnapshotError::Io`]; [`SnapshotError::Request`] for values of another size.
     pub fn append(&mut self, time: f64, step: u64, values: &[Values]) -> Result<()> {
         let arrays = std::mem::take(&mut self.growing);
-        let stored = self.store_entry(&arrays, time, step, values);
-        self.growing = arrays;
+        let mut list = self.list.take();
+        let stored = self.store_entry(&arrays, list.as_mut(), (time, step), values);
+        (self.growing, self.list) = (arrays, list);
         stored?;
         self.commit()
     }
@@ -280,18 +371,26 @@ impl Series {
     fn store_entry(
         &mut self,
         arrays: &[StoredArray],
-        time: f64,
-        step: u64,
+        list: Option<&mut StoredList>,
+        (time, step): (f64, u64),
         values: &[Values],
     ) -> Result<()> {
         let entry = self.times.len() as u64;
-        let own = &arrays[2..];
-        if own.len() != values.len() {
-            let text = format!("{} arrays are planned, {} given", own.len(), values.len());
+        let (coordinates, own) = arrays.split_at(2 + usize::from(list.is_some()));
+        let rows = list.as_ref().map_or(0, |list| list.arrays.len());
+        if own.len() + rows != values.len() {
+            let planned = own.len() + rows;
+            let text = format!("{planned} arrays are planned, {} given", values.len());
             return Err(SnapshotError::Request(text));
         }
         for (array, values) in own.iter().zip(values) {
             self.store(array, entry, values)?;
+        }
+        if let Some(list) = list {
+            self.store_rows(list, &values[own.len()..])?;
+            let counts = &list.counts[(entry / ENTRIES * ENTRIES) as usize..];
+            let counts = Values::U64(counts.to_vec());
+            self.store(&coordinates[2], entry / ENTRIES, &counts)?;
         }
         self.times.push(time);
         self.steps.push(step);
@@ -303,11 +402,43 @@ impl Series {
         self.store(&arrays[1], chunk, &steps)
     }
 
+    /// Appends rows to a list. Chunks that are not full are written again with the next entry.
+    fn store_rows(&mut self, list: &mut StoredList, values: &[Values]) -> Result<()> {
+        let before = list.rows();
+        let mut count = None;
+        for ((array, last), values) in list.arrays.iter().zip(&mut list.last).zip(values) {
+            let width = array.encoder.row_length();
+            let rows = values.len() as u64 / width;
+            if *count.get_or_insert(rows) != rows || rows * width != values.len() as u64 {
+                let text = format!("{}: {} values in a list", array.name, values.len());
+                return Err(SnapshotError::Request(text));
+            }
+            last.append_bytes(values.bytes());
+            let size = ROWS as usize * width as usize * last.data_type().size();
+            let mut chunk = before / ROWS;
+            let mut rest = Vec::new();
+            let mut pieces = last.bytes().chunks(size).peekable();
+            while let Some(piece) = pieces.next() {
+                let mut part = Values::zeros(last.data_type(), 0);
+                part.append_bytes(piece);
+                self.store(array, chunk, &part)?;
+                chunk += 1;
+                if pieces.peek().is_none() && piece.len() < size {
+                    rest.extend_from_slice(piece);
+                }
+            }
+            *last = Values::zeros(last.data_type(), 0);
+            last.append_bytes(&rest);
+        }
+        list.counts.push(count.unwrap_or(0));
+        Ok(())
+    }
+
     /// Writes the metadata with the present number of entries; those of the group last.
     fn commit(&mut self) -> Result<()> {
         let documents = self.documents();
-        for array in 0..self.growing.len() {
-            let name = self.growing[array].name.clone();
+        let names = self.grown().map(|array| array.name.clone());
+        for name in names.collect::<Vec<_>>() {
             let text = documents[&name].to_string();
             self.replace(&Path::new(&name).join(METADATA), text.as_bytes())?;
         }
@@ -325,12 +456,20 @@ impl Series {
     /// Returns the metadata of all arrays.
     fn documents(&self) -> Map<String, Value> {
         let fixed = self.fixed.iter().cloned();
-        let growing = self.growing.iter().map(|array| {
+        let of_length = |array: &StoredArray, length: u64| {
             let mut metadata = array.metadata.clone();
-            metadata["shape"][0] = json!(self.times.len());
+            metadata["shape"][0] = json!(length);
             (array.name.clone(), metadata)
+        };
+        let entries = self.times.len() as u64;
+        let growing = self.growing.iter().map(|array| of_length(array, entries));
+        let lists = self.list.iter();
+        let rows = lists.flat_map(|list| {
+            list.arrays
+                .iter()
+                .map(|array| of_length(array, list.rows()))
         });
-        let mut all: Vec<(String, Value)> = fixed.chain(growing).collect();
+        let mut all: Vec<(String, Value)> = fixed.chain(growing).chain(rows).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all.into_iter().collect()
     }
@@ -386,7 +525,7 @@ impl Series {
         paths.sort();
         paths.dedup();
         let arrays = self.fixed.iter().map(|(name, _)| name);
-        let arrays = arrays.chain(self.growing.iter().map(|array| &array.name));
+        let arrays = arrays.chain(self.grown().map(|array| &array.name));
         paths.extend(arrays.map(|name| self.path.join(name)));
         paths.push(self.path.clone());
         paths.iter().try_for_each(|path| files::sync(path))

@@ -232,6 +232,7 @@ mod tests {
                 shape: Vec::new(),
                 attributes: Map::new(),
             }],
+            list: None,
         };
         let series = Series::create(&folder, &plan).expect("a series");
         let mut writer = SeriesWriter::new(vec![series], 1);

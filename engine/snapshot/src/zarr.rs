@@ -88,6 +88,11 @@ impl Encoder {
         PathBuf::from(self.array.chunk_key(&indices).as_str())
     }
 
+    /// Returns the number of values of a row.
+    pub fn row_length(&self) -> u64 {
+        self.shard_shape[1..].iter().map(|n| n.get()).product()
+    }
+
     /// Encodes one shard; the last one of an array may be shorter.
     pub fn encode(&self, values: &Values) -> std::result::Result<Vec<u8>, String> {
         let fill = self.array.fill_value();

@@ -3,7 +3,7 @@
 use crate::common::{Folder, SmallDisk, names, random};
 use crate::python::run;
 use nestar_snapshot::{
-    DataType, Series, SeriesArray, SeriesPlan, SeriesReader, Values, read_array,
+    DataType, Series, SeriesArray, SeriesList, SeriesPlan, SeriesReader, Values, read_array,
 };
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -39,6 +39,7 @@ fn plan() -> SeriesPlan {
             array("density", DataType::F32, &["y", "x"], &[2, 3]),
             array("total", DataType::F64, &[], &[]),
         ],
+        list: None,
     }
 }
 
@@ -100,6 +101,61 @@ fn the_coordinates_of_long_series_fill_several_chunks() {
     for name in ["time", "step", "total"] {
         assert_eq!(read_array(&path, name).expect("readable").values, expected);
     }
+}
+
+#[test]
+fn lists_have_any_number_of_rows_in_an_entry() {
+    let folder = Folder::new();
+    let path = folder.0.join("view.zarr");
+    let plan = SeriesPlan {
+        coordinates: Vec::new(),
+        arrays: vec![array("total", DataType::F64, &[], &[])],
+        list: Some(SeriesList {
+            dimension: "row".into(),
+            count: map(json!({"long_name": "number of rows"})),
+            arrays: vec![
+                array("id", DataType::U64, &[], &[]),
+                array("position", DataType::F32, &["axis"], &[3]),
+            ],
+        }),
+        ..plan()
+    };
+    // chunks have 16384 rows
+    let counts: [u64; 6] = [3, 0, 40_000, 9_149, 0, 5];
+    let firsts: Vec<u64> = (0..6).map(|n| counts[..n].iter().sum()).collect();
+    let append = |series: &mut Series, n: usize| {
+        let rows: Vec<u64> = (firsts[n]..firsts[n] + counts[n]).map(|x| x * x).collect();
+        let points = rows.iter().flat_map(|&x| [x as f32, 1.0, -(x as f32)]);
+        let points = Values::F32(points.collect());
+        let values = [Values::F64(vec![n as f64]), Values::U64(rows), points];
+        (series.append(n as f64, n as u64, &values)).expect("written");
+    };
+    let mut series = Series::create(&path, &plan).expect("created");
+    for (first, step) in [(0, 3), (4, 5), (6, 2), (3, 0), (1, 3)] {
+        (first..6).for_each(|n| append(&mut series, n));
+        let numbers = read_array(&path, "count").expect("readable").values;
+        assert_eq!(numbers, counts.map(|n| n as f64));
+        let ids = read_array(&path, "id").expect("readable");
+        let square = |n: u64| (n * n) as f64;
+        assert!(ids.values == (0..49_157).map(square).collect::<Vec<_>>());
+        let points = read_array(&path, "position").expect("readable");
+        assert_eq!(points.shape, [49_157, 3]);
+        assert_eq!(
+            points.values[3 * 49_000 + 2],
+            -f64::from(square(49_000) as f32)
+        );
+        series = Series::resume(&path, &plan, step).expect("resumed");
+        let kept = read_array(&path, "id").expect("readable").shape;
+        assert_eq!(kept, [counts[..=step as usize].iter().sum::<u64>()]);
+    }
+    let refused = series.append(9.0, 9, &[Values::F64(vec![0.0])]);
+    let why = refused.expect_err("too few").to_string();
+    assert!(why.contains("3 arrays are planned, 1 given"), "{why}");
+    let reader = SeriesReader::open(&path).expect("readable");
+    assert_eq!(
+        reader.growing().collect::<Vec<_>>(),
+        ["count", "step", "time", "total"]
+    );
 }
 
 #[test]

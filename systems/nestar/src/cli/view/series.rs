@@ -322,6 +322,7 @@ mod tests {
                 array("along", &["x"], &[3]),
                 array("total", &[], &[]),
             ],
+            list: None,
         };
         let mut series = Series::create(&views.join("cut.zarr"), &plan).expect("created");
         for n in 0..2u64 {
