@@ -25,6 +25,16 @@ pub enum ViewPrecision {
     Double,
 }
 
+impl ViewPrecision {
+    /// Returns the type of the values.
+    pub(super) fn data_type(&self) -> DataType {
+        match self {
+            Self::Single => DataType::F32,
+            Self::Double => DataType::F64,
+        }
+    }
+}
+
 /// An axis.
 #[deck]
 pub enum Axis {

@@ -5,10 +5,11 @@
 //! The accumulators of all ranks are combined on the first rank, which appends an entry to `views/NAME.zarr`.
 //!
 //! The [`FileView`] of other kinds makes a file for each entry, such as `views/NAME/000010.zarr`, of cells that the first rank
-//! receives.
+//! receives. A [`ComputedView`] computes the entries of its series itself.
 
 mod bins;
 mod collect;
+mod computed;
 mod config;
 mod distribution;
 mod file_entries;
@@ -25,6 +26,7 @@ mod snapshot;
 mod sums;
 mod view_series;
 
+pub use computed::{ComputedEntry, ComputedView, ViewColumn, ViewList};
 pub use config::{Axis, ViewConfig, ViewContext, ViewField, ViewPrecision, ViewRegion};
 pub use file_view::{FileContent, FileView, PatchRange};
 pub use quantity::{CompileFormula, DEPOSITS, Quantity, ViewDeposit, ViewQuantities, ViewQuantity};
@@ -66,6 +68,8 @@ pub trait ViewKind: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 's
 pub enum ViewOutput {
     /// Entries of a series in `views/NAME.zarr`.
     Series(Box<dyn View>),
+    /// Entries of a series that the view computes.
+    Computed(Box<dyn ComputedView>),
     /// A file for each entry in `views/NAME`.
     Files(Box<dyn FileView>),
 }
@@ -74,6 +78,11 @@ impl ViewOutput {
     /// Wraps a view with a series.
     pub fn series(view: impl View + 'static) -> Self {
         Self::Series(Box::new(view))
+    }
+
+    /// Wraps a view that computes its entries.
+    pub fn computed(view: impl ComputedView + 'static) -> Self {
+        Self::Computed(Box::new(view))
     }
 
     /// Wraps a view with files.
@@ -274,6 +283,7 @@ struct PreparedView {
 /// A view and what it reads.
 enum ViewSource {
     Series(ViewReader),
+    Computed(Box<dyn ComputedView>),
     Files(FileReader),
 }
 
@@ -306,6 +316,7 @@ pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
         require_particles(sim, &path, &view)?;
         let source = match view {
             ViewOutput::Series(view) => ViewSource::Series(ViewReader::new(sim, view)?),
+            ViewOutput::Computed(view) => ViewSource::Computed(view),
             ViewOutput::Files(view) => ViewSource::Files(FileReader::new(sim, view)?),
         };
         prepared.push(PreparedView {
@@ -322,6 +333,7 @@ pub fn prepare(sim: &mut Engine) -> Result<(), Error> {
 fn require_particles(sim: &Engine, path: &str, view: &ViewOutput) -> Result<(), DeckError> {
     let (quantities, finest, uses_parents) = match view {
         ViewOutput::Series(view) => (view.quantities(), view.finest(), false),
+        ViewOutput::Computed(_) => return Ok(()),
         ViewOutput::Files(view) => (view.quantities(), view.finest(), view.uses_parents()),
     };
     let Some(own) = quantities.iter().find(|own| own.has_particles()) else {
@@ -364,14 +376,18 @@ pub fn summaries(sim: &Engine) -> Vec<ViewSummary> {
     let prepared = sim.world.get_resource::<PreparedViews>();
     let summary = |own: &PreparedView| {
         let name = own.config.name.clone();
+        let series = |values: Option<usize>| {
+            let size = own.config.precision.data_type().size();
+            (
+                format!("views/{name}.zarr"),
+                values.map(|values| size * values),
+            )
+        };
         let (place, bytes) = match &own.source {
-            ViewSource::Series(reader) => {
-                let size = match own.config.precision {
-                    ViewPrecision::Single => 4,
-                    ViewPrecision::Double => 8,
-                };
-                let values = reader.view.layout().values();
-                (format!("views/{name}.zarr"), Some(size * values))
+            ViewSource::Series(reader) => series(Some(reader.view.layout().values())),
+            // nothing tells the length of a list in advance
+            ViewSource::Computed(view) => {
+                series(view.list().is_none().then(|| view.layout().values()))
             }
             ViewSource::Files(reader) => {
                 let ending = reader.view.ending();

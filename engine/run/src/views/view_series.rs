@@ -4,7 +4,7 @@ use super::collect::collect;
 use super::file_entries::{FileEntries, unmade};
 use super::file_view::FileReader;
 use super::reader::ViewReader;
-use super::{PreparedViews, View, ViewConfig, ViewPrecision, ViewSource};
+use super::{ComputedView, PreparedViews, ViewConfig, ViewLayout, ViewList, ViewSource};
 use crate::cadence::Cadence;
 use crate::output::storing_threads;
 use crate::snapshot::snapshot_error;
@@ -16,7 +16,7 @@ use nestar_engine_mesh::Levels;
 use nestar_engine_step::error::{agreed, on_first_rank};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot::{
-    DataType, Series, SeriesArray, SeriesPlan, SeriesWriter, SnapshotData, Values,
+    DataType, Series, SeriesArray, SeriesList, SeriesPlan, SeriesWriter, SnapshotData, Values,
 };
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -42,6 +42,8 @@ struct RunningView {
 enum Output {
     /// A series with this number.
     Series(Arc<ViewReader>, usize),
+    /// A series with this number, of entries that the view computes.
+    Computed(Box<dyn ComputedView>, usize),
     /// Files; the first rank has their directory.
     Files(Arc<FileReader>, Option<Arc<Mutex<FileEntries>>>),
 }
@@ -60,17 +62,27 @@ impl Output {
         resumed: Option<u64>,
     ) -> Result<(Self, Option<Series>, Option<u64>), Error> {
         let ranks = sim.world.resource::<Ranks>();
+        let series = |layout: &ViewLayout, list: Option<&ViewList>| {
+            let place = Place {
+                ending: ".zarr",
+                path: place.path.clone(),
+                directory: place.directory.clone(),
+                name: place.name.clone(),
+            };
+            let plan = plan(sim, &place.path, config, layout, list);
+            let open = || open_series(sim, &place, &plan, resumed);
+            let series = on_first_rank(ranks, open)?;
+            let latest = series.as_ref().and_then(Series::latest_step);
+            Ok::<_, Error>((series, latest))
+        };
         match source {
             ViewSource::Series(reader) => {
-                let place = Place {
-                    ending: ".zarr",
-                    ..place
-                };
-                let plan = plan(sim, &place.path, config, &*reader.view);
-                let open = || open_series(sim, &place, &plan, resumed);
-                let series = on_first_rank(ranks, open)?;
-                let latest = series.as_ref().and_then(Series::latest_step);
+                let (series, latest) = series(&reader.view.layout(), None)?;
                 Ok((Self::Series(Arc::new(reader), 0), series, latest))
+            }
+            ViewSource::Computed(view) => {
+                let (series, latest) = series(&view.layout(), view.list().as_ref())?;
+                Ok((Self::Computed(view, 0), series, latest))
             }
             ViewSource::Files(reader) => {
                 let ending = reader.view.ending();
@@ -125,6 +137,7 @@ impl Views {
                 Output::open(sim, own.source, place, &config, resumed)?;
             let output = match output {
                 Output::Series(reader, _) => Output::Series(reader, all_series.len()),
+                Output::Computed(view, _) => Output::Computed(view, all_series.len()),
                 files => files,
             };
             all_series.extend(series);
@@ -228,17 +241,33 @@ impl RunningView {
         writer: &mut Option<SeriesWriter>,
     ) -> Result<nestar_snapshot::Result<()>, Error> {
         let clock = sim.world.resource::<Levels>().clock(0);
+        let data_type = self.config.precision.data_type();
         match &self.output {
             Output::Series(reader, number) => {
                 let collected = collect(sim, reader)?;
                 let (Some(collected), Some(writer)) = (collected, writer) else {
                     return Ok(Ok(()));
                 };
-                let (reader, precision) = (reader.clone(), self.config.precision);
+                let reader = reader.clone();
                 let values = move || {
                     let values = collected.values(&reader).into_iter();
-                    let values = values.map(|values| in_precision(values, precision));
-                    values.collect()
+                    values.map(|values| of_type(values, data_type)).collect()
+                };
+                Ok(writer.append(*number, clock.time, clock.steps, values))
+            }
+            Output::Computed(view, number) => {
+                let entry = view.entry(sim)?;
+                let (Some(entry), Some(writer)) = (entry, writer) else {
+                    return Ok(Ok(()));
+                };
+                let values = move || {
+                    let arrays = entry.arrays.into_iter();
+                    let arrays = arrays.map(|values| of_type(values, data_type));
+                    let columns = entry.columns.into_iter().map(|values| match values {
+                        Values::F64(values) => of_type(values, data_type),
+                        integers => integers,
+                    });
+                    arrays.chain(columns).collect()
                 };
                 Ok(writer.append(*number, clock.time, clock.steps, values))
             }
@@ -271,10 +300,10 @@ fn bytes(data: &SnapshotData) -> usize {
 }
 
 /// Converts values to the precision of a view.
-fn in_precision(values: Vec<f64>, precision: ViewPrecision) -> Values {
-    match precision {
-        ViewPrecision::Double => Values::F64(values),
-        ViewPrecision::Single => Values::F32(values.iter().map(|&x| x as f32).collect()),
+fn of_type(values: Vec<f64>, data_type: DataType) -> Values {
+    match data_type {
+        DataType::F32 => Values::F32(values.iter().map(|&x| x as f32).collect()),
+        _ => Values::F64(values),
     }
 }
 
@@ -360,18 +389,21 @@ fn open_files(
 }
 
 /// Returns the plan of the series of a view.
-fn plan(sim: &Engine, path: &str, config: &ViewConfig, view: &dyn View) -> SeriesPlan {
-    let (layout, units) = (view.layout(), &sim.lasting_units());
+fn plan(
+    sim: &Engine,
+    path: &str,
+    config: &ViewConfig,
+    layout: &ViewLayout,
+    list: Option<&ViewList>,
+) -> SeriesPlan {
+    let (units, numbers) = (&sim.lasting_units(), config.precision.data_type());
     let length = |name: &String| {
         let own = layout.coordinates.iter().find(|own| own.name == *name);
         own.map_or(1, |own| own.values.len() as u64)
     };
-    let array = |own: &super::ViewArray| SeriesArray {
+    let array = |own: &super::ViewArray, data_type: DataType| SeriesArray {
         name: own.name.clone(),
-        data_type: match config.precision {
-            ViewPrecision::Single => DataType::F32,
-            ViewPrecision::Double => DataType::F64,
-        },
+        data_type,
         shape: own.dimensions.iter().map(length).collect(),
         dimensions: own.dimensions.clone(),
         attributes: described(units, own.units.as_deref(), &own.long_name),
@@ -386,11 +418,25 @@ fn plan(sim: &Engine, path: &str, config: &ViewConfig, view: &dyn View) -> Serie
         };
         (array, Values::F64(own.values.clone()))
     };
+    let columns = |list: &ViewList| {
+        let columns = list.columns.iter();
+        let columns = columns.map(|own| array(&own.array, own.data_type(numbers)));
+        let mut count = described(units, None, &list.long_name);
+        // as in the CF conventions for ragged arrays
+        count.insert("sample_dimension".into(), json!(list.dimension));
+        SeriesList {
+            dimension: list.dimension.clone(),
+            count,
+            arrays: columns.collect(),
+        }
+    };
+    let arrays = layout.arrays.iter();
     SeriesPlan {
         attributes: attributes(sim, path),
         time: described(units, Some("time"), "simulation time"),
         coordinates: layout.coordinates.iter().map(coordinate).collect(),
-        arrays: layout.arrays.iter().map(array).collect(),
+        arrays: arrays.map(|own| array(own, numbers)).collect(),
+        list: list.map(columns),
     }
 }
 
