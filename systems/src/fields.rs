@@ -42,6 +42,10 @@ pub fn gravity_strength(levels: &Levels, time: f64) -> f64 {
 #[derive(Resource, Clone, Copy, Debug, Default)]
 pub struct MeanDensity(pub f64);
 
+/// Critical density at a time of the clock, code units. Exists in an expanding universe.
+#[derive(Resource, Clone)]
+pub struct CriticalDensity(pub Arc<dyn Fn(f64) -> f64 + Send + Sync>);
+
 /// Perturbations of a homogeneous initial state, which a plugin defines.
 #[derive(Resource, Clone)]
 pub struct InitialPerturbations(pub Arc<dyn PerturbationField>);

@@ -250,6 +250,12 @@ impl Background {
         sqrt(self.parameters.hubble_squared(a))
     }
 
+    /// Returns the critical density at the scale factor `a` in units of the mean density of matter at that time.
+    #[must_use]
+    pub fn critical_density(&self, a: f64) -> f64 {
+        self.parameters.hubble_squared(a) * (a * a * a) / self.parameters.matter
+    }
+
     /// Returns the growing mode of matter at the scale factor `a`: it equals `a` while matter dominates. Between the
     /// entries of the table, its ratio to `a` is interpolated by cubic polynomials.
     #[must_use]

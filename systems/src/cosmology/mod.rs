@@ -23,7 +23,7 @@ pub use spectrum::{Shape, Spectrum, SpectrumParameters};
 
 use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::scale_factor;
-use crate::fields::{GasModel, InitialPerturbations};
+use crate::fields::{CriticalDensity, GasModel, InitialPerturbations};
 use config::Universe;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
@@ -155,6 +155,10 @@ impl Plugin for Cosmology {
             background: background.clone(),
             max_growth: config.max_expansion,
         });
+        let table = background.clone();
+        let critical = move |time| table.critical_density(table.scale_factor(time));
+        sim.world
+            .insert_resource(CriticalDensity(Arc::new(critical)));
         follow_units(sim, &universe, background);
         sim.derived::<scale_factor>("scale_factor", "1", GasFrame::Grid, &[], &[])?;
         sim.derived::<redshift>("redshift", "1", GasFrame::Grid, &[], &[])

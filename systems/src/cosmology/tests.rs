@@ -34,6 +34,22 @@ fn scale_factors() -> impl Iterator<Item = f64> {
 }
 
 #[test]
+fn the_critical_density_is_that_of_a_flat_universe() {
+    let (eds, concordance) = (table(EDS), table(CONCORDANCE));
+    for a in scale_factors() {
+        close(eds.critical_density(a), 1.0, 1e-14, "critical density");
+        // matter has 1 of the critical density, and dark energy the rest
+        let found = concordance.critical_density(a);
+        close(
+            found,
+            1.0 + 0.7 / 0.3 * a.powi(3),
+            1e-13,
+            "critical density",
+        );
+    }
+}
+
+#[test]
 fn an_einstein_de_sitter_universe_has_its_powers() {
     let table = table(EDS);
     for a in scale_factors().skip(1) {

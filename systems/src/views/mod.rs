@@ -2,10 +2,14 @@
 //!
 //! There are no `config.rs`, `systems.rs` and `diagnostics.rs`: the engine reads the views and writes them.
 
+mod halos;
+mod matter;
+mod points;
 mod spectrum;
 
 use crate::fields::quantities::{compile, described_in, stored_component, vocabulary};
 use crate::fields::{Gas, GasModel};
+use halos::HalosConfig;
 use nestar_deck::{CELL_VARIABLES, TableSchema};
 use nestar_device::{Place, Real, device};
 use nestar_engine::data::criteria::{NamedQuantity, QuantityFn};
@@ -29,6 +33,7 @@ impl Plugin for OutputViews {
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         let mut kinds = ViewKinds::built_in();
         kinds.add::<SpectrumConfig>();
+        kinds.add::<HalosConfig>();
         sim.world.insert_resource(kinds);
         Ok(())
     }
@@ -54,6 +59,7 @@ impl Plugin for OutputViews {
 pub fn tables() -> Vec<TableSchema> {
     let mut tables = nestar_engine::run::views::tables();
     tables.push(table::<SpectrumConfig>());
+    tables.push(table::<HalosConfig>());
     tables
 }
 

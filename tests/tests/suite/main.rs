@@ -33,6 +33,7 @@ mod function_inputs;
 mod gravity;
 mod halo_access;
 mod halo_overlap;
+mod halos;
 mod hierarchy;
 mod initial;
 mod laws;

@@ -86,7 +86,8 @@ class Snapshots(Sequence[Snapshot]):
 class Views(Mapping[str, xarray.Dataset]):
     """The views of a run by name, with units; values are read when they are used.
 
-    The kinds `snapshot` and `picture` have files, which :meth:`snapshots` and :meth:`pictures` return.
+    The kinds `snapshot` and `picture` have files, which :meth:`snapshots` and :meth:`pictures` return. Entries of the kind `halos` have
+    any number of rows, which :meth:`rows` returns.
     """
 
     def __init__(self, run: Run, directory: Path) -> None:
@@ -108,8 +109,25 @@ class Views(Mapping[str, xarray.Dataset]):
         except Exception as error:
             raise Error(f"{path} cannot be read ({error})") from None
         for array in data.variables.values():
-            array.attrs = {key: array.attrs[key] for key in ("long_name", "units") if key in array.attrs}
+            kept = ("long_name", "units", "sample_dimension")
+            array.attrs = {key: array.attrs[key] for key in kept if key in array.attrs}
         return data
+
+    def rows(self, name: str, entry: int = -1) -> xarray.Dataset:
+        """Returns the rows of an entry of a view with lists, such as a catalogue of the kind `halos`.
+
+        `time` and `step` are those of the entry.
+        """
+        data = self[name]
+        if "count" not in data or "sample_dimension" not in data["count"].attrs:
+            raise Error(f"the view `{name}` has no lists; use views[{name!r}]")
+        count = data["count"].values
+        if not -len(count) <= entry < len(count):
+            raise Error(f"the view `{name}` has no entry {entry}; there are {len(count)}")
+        number = entry % len(count)
+        first = int(count[:number].sum())
+        rows = slice(first, first + int(count[number]))
+        return data.isel({"time": number, data["count"].attrs["sample_dimension"]: rows})
 
     def snapshots(self, name: str) -> Snapshots:
         """Returns the entries of a view of the kind `snapshot`."""

@@ -261,6 +261,42 @@ def views():
     refused(lambda: run.views.snapshots("prt"), "`prt`", "`part`")
 
 
+def halos():
+    """The rows of an entry are the groups of the particles of its snapshot."""
+    random = np.random.default_rng(8)
+    # groups of 40, 30 and 25 particles, which do not move, the first one across a corner of the box, and one that is too small
+    centres = np.repeat([[0, 0, 0], [2, 0.5, 0.5], [1, 0.5, 0.75], [0.5, 0.25, 0.25]], [40, 30, 25, 9], axis=0)
+    position = (centres + random.uniform(-0.01, 0.01, centres.shape)) % [3, 1, 1]
+    number = random.permutation(10**12 + np.arange(len(position)))
+    table = nestar.write_particles("clumps.zarr", position, velocity=0 * position, mass=np.full(len(position), 0.5), id=number)
+    view = {"name": "halos", "kind": "halos", "steps": 1, "precision": "double"}
+    deck = {
+        "scenario": "formula",
+        "initial": {"density": "1e-9", "pressure": "1e-9"},
+        "hydro": {"frozen": True},
+        "gravity": {"constant": 1e-12},
+        "domain": {"cells": [24, 8, 8], "left_edge": [0, 0, 0], "right_edge": [3, 1, 1], "boundary": "periodic"},
+        "particles": {"species": {"dark": {"initial": table}}},
+        "time": {"end": 1e-6, "max_steps": 2},
+        "run": {"precision": "double"},
+        "output": {"directory": "halos", "view": [view | {"linking_length": 0.1}]},
+    }
+    run = nestar.run(deck, watch=False)
+    assert run.views["halos"]["count"].values[:2].tolist() == [3, 3]
+    for entry in (0, -1):
+        groups = run.views.rows("halos", entry)
+        assert groups.sizes["halo"] == 3 and groups.number.values.tolist() == [40, 30, 25]
+        assert groups.id.dtype == np.uint64
+        members = np.split(number, np.cumsum([40, 30, 25]))
+        assert groups.id.values.tolist() == [int(own.min()) for own in members[:3]]
+        close(groups.mass.values, [20, 15, 12.5], 1e-12)
+        close(groups.centre_of_mass.values[1], position[40:70].mean(axis=0), 1e-6)
+        assert groups.position.dims == ("halo", "axis") and groups.r200m.attrs["units"] == "length"
+    assert int(groups.step) == run.views["halos"].step.values[-1]
+    refused(lambda: run.views.rows("halos", 9), "no entry 9", "there are")
+    refused(lambda: nestar.open("views").views.rows("cut"), "`cut` has no lists")
+
+
 def wrong_decks():
     """The message of the program is the error."""
     text = error_of(lambda: nestar.run(ONE_PATCH, watch=False, set={"hydro.gamm": 1.5}))
@@ -356,6 +392,7 @@ def main():
     run = runs()
     interrupt()
     views()
+    halos()
     wrong_decks()
     wrong_names(run)
     damage(run)
