@@ -19,5 +19,5 @@ pub use batch::{Batch, LANES};
 pub use fft::{Fft, RealFft};
 pub use filter::{Filter, Shape};
 pub use modes::box_of_modes;
-pub use power::power_by_shell;
+pub use power::{ShellPart, power_by_shell, sum_by_shell};
 pub use roots::{root_of_unity, smooth_length};

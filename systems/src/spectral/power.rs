@@ -17,31 +17,63 @@ pub fn power_by_shell(
     shells: usize,
     shell: impl Fn([i64; 3]) -> usize + Sync,
 ) -> Vec<f64> {
-    let [nx, ny, nz] = cells;
-    assert_eq!(values.len(), nx * ny * nz);
-    let waves = nx / 2 + 1;
-    let planes = modes_of_planes(values, [nx, ny]);
-    let z = Fft::new(nz);
     let norm = 1.0 / (values.len() as f64 * values.len() as f64);
+    let mode = |wave: [i64; 3], [[re, im]]: [[f64; 2]; 1]| ShellPart {
+        shell: shell(wave),
+        value: norm * (re * re + im * im),
+    };
+    sum_by_shell([values], cells, shells, mode)
+}
+
+/// A number that a mode adds to a shell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShellPart {
+    /// Number of the shell.
+    pub shell: usize,
+    /// The number.
+    pub value: f64,
+}
+
+/// Returns sums over the modes of some grids by shell. `mode` gives what a mode adds to a shell below `shells`, by its signed wave numbers in
+/// periods of the box and its amplitudes in all grids: sums of the values times `exp(-2 pi i n.x)`. Of modes with opposite wave numbers, it
+/// is called for one, and the other adds the same. Otherwise as [`power_by_shell`].
+///
+/// # Panics
+/// If the number of values of a grid is not the product of `cells`.
+#[must_use]
+pub fn sum_by_shell<const N: usize>(
+    grids: [&[f64]; N],
+    cells: [usize; 3],
+    shells: usize,
+    mode: impl Fn([i64; 3], [[f64; 2]; N]) -> ShellPart + Sync,
+) -> Vec<f64> {
+    let [nx, ny, nz] = cells;
+    assert!(grids.iter().all(|grid| grid.len() == nx * ny * nz));
+    let waves = nx / 2 + 1;
+    let planes = grids.map(|grid| modes_of_planes(grid, [nx, ny]));
+    let z = Fft::new(nz);
     let row = |j: usize| {
         let mut sums = vec![0.0; shells];
-        let [mut line, mut work] = [Batch::new(nz), Batch::new(nz)];
+        let mut lines = [(); N].map(|()| Batch::new(nz));
+        let mut work = Batch::new(nz);
         for start in (0..waves).step_by(LANES) {
             let lanes = LANES.min(waves - start);
-            for k in 0..nz {
-                for lane in 0..lanes {
-                    line.set(k, lane, planes[(k * ny + j) * waves + start + lane]);
+            for (line, planes) in lines.iter_mut().zip(&planes) {
+                for k in 0..nz {
+                    for lane in 0..lanes {
+                        line.set(k, lane, planes[(k * ny + j) * waves + start + lane]);
+                    }
                 }
+                z.forward(line, &mut work);
             }
-            z.forward(&mut line, &mut work);
             for k in 0..nz {
                 for lane in 0..lanes {
                     let i = start + lane;
                     // modes with a negative wave number along x have the same amplitude
                     let count = if i == 0 || 2 * i == nx { 1.0 } else { 2.0 };
-                    let [re, im] = line.get(k, lane);
-                    let wave = [i as i64, signed(j, ny), signed(k, nz)];
-                    sums[shell(wave)] += count * norm * (re * re + im * im);
+                    let amplitudes = std::array::from_fn(|n| lines[n].get(k, lane));
+                    let part = mode([i as i64, signed(j, ny), signed(k, nz)], amplitudes);
+                    sums[part.shell] += count * part.value;
                 }
             }
         }

@@ -33,6 +33,8 @@ pub fn require_no_cells(context: &ViewContext, what: &str) -> Result<(), DeckErr
 
 /// Patches whose particles are read together.
 const BATCH: usize = 4096;
+/// Word for all matter among the names of species.
+const ALL: &str = "matter";
 /// Position of the density among the components of the gas.
 const DENSITY: usize = 0;
 
@@ -68,6 +70,28 @@ impl Matter {
     /// # Errors
     /// There is no such species, or it has no mass; the run has no particles with mass.
     pub fn new(context: &ViewContext, names: &[String], others: bool) -> Result<Self, DeckError> {
+        let names: Vec<(usize, &str)> = names.iter().map(|name| &**name).enumerate().collect();
+        Self::chosen(context, &names, others, &[])
+    }
+
+    /// Finds the matter that an element of the key `species` names: a species, or all matter for [`ALL`].
+    ///
+    /// # Errors
+    /// As [`Matter::new`].
+    pub fn named(context: &ViewContext, number: usize, name: &str) -> Result<Self, DeckError> {
+        match name {
+            ALL => Self::chosen(context, &[], true, &[]),
+            name => Self::chosen(context, &[(number, name)], false, &[ALL]),
+        }
+    }
+
+    /// Finds species by their places in the key `species` and names. `words` are further words that are known there.
+    fn chosen(
+        context: &ViewContext,
+        names: &[(usize, &str)],
+        others: bool,
+        words: &[&str],
+    ) -> Result<Self, DeckError> {
         let kinds = context.world().resource::<ParticleKinds>().all();
         let columns = |kind: &ParticleSetRef| kind.of(context.world()).columns();
         let find = |columns: &[ParticleColumn], name: &str| {
@@ -80,14 +104,14 @@ impl Matter {
             if let (Some(_), Some(mass)) = (position, mass) {
                 all.push(Species {
                     number: number as u64,
-                    is_chosen: names.is_empty() || names.contains(&kind.name),
+                    is_chosen: names.is_empty() || names.iter().any(|(_, name)| *name == kind.name),
                     velocity: find(&columns, "velocity"),
                     mass,
                     kind,
                 });
             }
         }
-        let known: Vec<&str> = all.iter().map(|own| &*own.kind.name).collect();
+        let mut known: Vec<&str> = all.iter().map(|own| &*own.kind.name).collect();
         if known.is_empty() {
             let path = context.path;
             let message = format!(
@@ -95,8 +119,9 @@ impl Matter {
             );
             return Err(context.deck.error_at(path, message));
         }
-        for (n, name) in names.iter().enumerate() {
-            if !known.contains(&&**name) {
+        known.extend(words);
+        for (n, name) in names {
+            if !known.contains(name) {
                 let path = format!("{}.species[{n}]", context.path);
                 return Err(context.deck.unknown_word_at(&path, name, &known));
             }

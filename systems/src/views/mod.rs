@@ -4,6 +4,8 @@
 
 mod halos;
 mod matter;
+mod matter_spectrum;
+mod overdensity;
 mod points;
 mod spectrum;
 

@@ -1,5 +1,7 @@
 //! Power spectra of fields in a periodic box.
 
+use super::matter_spectrum::MatterSpectrum;
+use super::overdensity::Grid;
 use crate::spectral::power_by_shell;
 use nestar_deck::{DeckError, formula_units};
 use nestar_engine::run::views::{
@@ -16,12 +18,19 @@ const CELLS_ALONG: i64 = 512;
 /// Largest number of cells of the grid.
 const MOST_CELLS: i64 = 1 << 30;
 
-/// Spectrum: power of fields by wave number, on the uniform grid of `level`, in a periodic box. Its integral over the wave number is
-/// the variance of the field.
+/// Spectrum: power of fields or particles by wave number, on the uniform grid of `level`, in a periodic box. The integral of that of a
+/// field over the wave number is its variance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct SpectrumConfig {
     #[serde(flatten)]
     pub common: ViewConfig,
+    /// Species of particles in place of fields, or `matter` for all particles with mass and gas. Their spectra are those of the
+    /// overdensity, with clouds as wide as a cell of `level` (default: the root level).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub species: Vec<String>,
+    /// With `species`: take the mean of two grids that are displaced by half a cell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interlaced: bool,
 }
 
 impl ViewKind for SpectrumConfig {
@@ -41,7 +50,18 @@ impl ViewKind for SpectrumConfig {
                 format!("`{path}`: a spectrum needs a box that is periodic along all axes");
             return Err(context.deck.error_at(path, message));
         }
-        let level = context.grid_level(CELLS_ALONG);
+        let has_species = !self.species.is_empty();
+        if has_species && !self.common.fields.is_empty() {
+            let why = "has no meaning together with `species`: give another view of the fields";
+            return Err(context.error("fields", why));
+        }
+        if self.interlaced && !has_species {
+            return Err(context.error("interlaced", "needs the key `species`: remove it"));
+        }
+        let level = match has_species {
+            true => self.common.level.unwrap_or(0) as usize,
+            false => context.grid_level(CELLS_ALONG),
+        };
         let cells = context.domain.cells(level);
         if cells.iter().map(|&n| i64::from(n)).product::<i64>() > MOST_CELLS {
             let why = format!(
@@ -51,11 +71,23 @@ impl ViewKind for SpectrumConfig {
             return Err(context.error("level", &why));
         }
         let [left, right] = [context.domain.left_edge, context.domain.right_edge];
+        let lengths = [0, 1, 2].map(|a| right[a] - left[a]);
+        let cells = cells.map(|n| n as usize);
+        if has_species {
+            let grid = Grid {
+                left,
+                lengths,
+                cells,
+                interlaced: self.interlaced,
+            };
+            let view = MatterSpectrum::new(context, &self.species, grid)?;
+            return Ok(ViewOutput::computed(view));
+        }
         Ok(ViewOutput::series(Spectrum {
             fields: context.fields()?,
             level,
-            cells: cells.map(|n| n as usize),
-            lengths: [0, 1, 2].map(|a| right[a] - left[a]),
+            cells,
+            lengths,
         }))
     }
 }

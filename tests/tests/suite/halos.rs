@@ -1,4 +1,5 @@
-//! Catalogues of halos: the groups of all pairs of a snapshot, equal bits on ranks and devices, lists of resumed runs, refusals.
+//! Catalogues of halos and spectra of matter: those of the particles of a snapshot, equal bits on ranks and devices, lists of resumed runs,
+//! refusals.
 
 use super::device_runs::places;
 use nestar::Simulation;
@@ -48,6 +49,13 @@ species        = ["dark"]
 linking_length = 0.1
 least          = 5
 steps          = 1
+[[output.view]]
+name       = "power"
+kind       = "spectrum"
+species    = ["dark", "matter"]
+interlaced = true
+steps      = 1
+precision  = "double"
 "#;
 
 const COLUMNS: [&str; 11] = [
@@ -182,6 +190,10 @@ fn require_same(one: &Path, other: &Path, what: &str) {
             assert!(bits(one) == bits(other), "{what}: {view}/{name}");
         }
     }
+    for name in ["power_dark", "power_matter", "shot_noise_matter"] {
+        let [one, other] = [one, other].map(|run| column(run, "power", name));
+        assert!(one == other, "{what}: {name}");
+    }
 }
 
 #[test]
@@ -225,6 +237,49 @@ fn catalogues_have_the_same_bits_on_ranks_threads_and_devices() {
             &format!("{setting}, {ranks} ranks"),
         );
     }
+}
+
+#[test]
+fn spectra_of_matter_have_shot_noise_and_grow_with_the_waves() {
+    let scratch = Scratch::new();
+    let run = scratch.run();
+    let settings = ["output.final=true", "run.precision=double"];
+    run_into(&run, false, CLUMPS, &settings).expect("runs");
+    let of = |name: &str| column(&run, "power", name);
+    // 8 root cells are half of the longest wave number
+    let (k, modes) = (of("wavenumber"), of("modes"));
+    assert_eq!((k.len(), modes.len()), (8, 3 * 8));
+    assert!((k[0] / std::f64::consts::TAU - 1.0).abs() < 1e-15);
+    assert_eq!(modes[..3], [18.0, 62.0, 98.0]);
+    for noise in of("shot_noise_dark") {
+        assert!((noise * 8000.0 - 1.0).abs() < 1e-12, "{noise}");
+    }
+    // a mode by a sum over particles: the waves along x, y and z are those of the displacements
+    let dark = points(&run, &["dark"]);
+    let mut power = 0.0;
+    for x in -1..=1 {
+        for y in -1..=1 {
+            for z in -1..=1 {
+                let wave = [x, y, z].map(f64::from);
+                let square = wave.iter().map(|n| n * n).sum::<f64>();
+                if square.sqrt().round() != 1.0 {
+                    continue;
+                }
+                let mut mode = [0.0; 2];
+                for own in &dark {
+                    let phase: f64 = (0..3).map(|a| wave[a] * own.position[a]).sum();
+                    let (sin, cos) = (std::f64::consts::TAU * phase).sin_cos();
+                    mode = [mode[0] + cos / 8000.0, mode[1] + sin / 8000.0];
+                }
+                power += mode[0] * mode[0] + mode[1] * mode[1];
+            }
+        }
+    }
+    let found = of("power_dark")[2 * 8];
+    let expected = power / modes[0];
+    assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+    // gas and stars are part of all matter
+    assert!(of("shot_noise_matter")[0] < 1.0 / 8000.0);
 }
 
 #[test]
@@ -278,6 +333,30 @@ fn wrong_keys_are_refused_with_their_line() {
             "has no meaning for halos",
             "fields = [\"density\"]",
         ),
+        (
+            "[\"dark\", \"matter\"]",
+            "[\"dark\", \"mater\"]",
+            "did you mean \"matter\"?",
+            "\"mater\"]",
+        ),
+        (
+            "[\"dark\", \"matter\"]",
+            "[\"dark\", \"dark\"]",
+            "names \"dark\" a second time",
+            "[\"dark\", \"dark\"]",
+        ),
+        (
+            "interlaced = true",
+            "fields = [\"density\"]",
+            "has no meaning together with `species`",
+            "fields = [\"density\"]",
+        ),
+        (
+            "species    = [\"dark\", \"matter\"]",
+            "fields = [\"density\"]",
+            "needs the key `species`",
+            "interlaced = true",
+        ),
     ] {
         assert!(CLUMPS.contains(from), "{from}");
         let message = refused(&CLUMPS.replacen(from, to, 1));
@@ -293,7 +372,10 @@ fn halos_without_particles_are_refused() {
     let text = format!("{}{}", &CLUMPS[..start], &CLUMPS[end..]);
     let text = text.replace("[particles.refine]\nmass_per_cell = [1e-3]\n", "");
     let text = text.replace("species        = [\"dark\"]\n", "");
-    let why = refused(&text);
+    let text = &text[..text
+        .find("[[output.view]]\nname       = \"power\"")
+        .expect("a view")];
+    let why = refused(text);
     assert!(why.contains("needs particles with mass"), "{why}");
     assert!(why.contains("[[output.view]]"), "{why}");
 }
