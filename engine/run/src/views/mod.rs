@@ -9,7 +9,6 @@
 
 mod bins;
 mod collect;
-mod computed;
 mod config;
 mod distribution;
 mod file_entries;
@@ -24,12 +23,13 @@ mod reader;
 mod slice;
 mod snapshot;
 mod sums;
+mod view_entry;
 mod view_series;
 
-pub use computed::{ComputedEntry, ComputedView, ViewColumn, ViewList};
 pub use config::{Axis, ViewConfig, ViewContext, ViewField, ViewPrecision, ViewRegion};
 pub use file_view::{FileContent, FileView, PatchRange};
 pub use quantity::{CompileFormula, DEPOSITS, Quantity, ViewDeposit, ViewQuantities, ViewQuantity};
+pub use view_entry::{ComputedEntry, ComputedView, ViewColumn, ViewList};
 pub(crate) use view_series::Views;
 
 use bevy_ecs::prelude::*;
