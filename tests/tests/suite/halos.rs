@@ -240,13 +240,13 @@ fn catalogues_have_the_same_bits_on_ranks_threads_and_devices() {
 }
 
 #[test]
-fn spectra_of_matter_have_shot_noise_and_grow_with_the_waves() {
+fn spectra_of_matter_are_those_of_the_particles() {
     let scratch = Scratch::new();
     let run = scratch.run();
     let settings = ["output.final=true", "run.precision=double"];
     run_into(&run, false, CLUMPS, &settings).expect("runs");
     let of = |name: &str| column(&run, "power", name);
-    // 8 root cells are half of the longest wave number
+    // 16 root cells resolve 8 wave numbers
     let (k, modes) = (of("wavenumber"), of("modes"));
     assert_eq!((k.len(), modes.len()), (8, 3 * 8));
     assert!((k[0] / std::f64::consts::TAU - 1.0).abs() < 1e-15);
@@ -277,7 +277,8 @@ fn spectra_of_matter_have_shot_noise_and_grow_with_the_waves() {
     }
     let found = of("power_dark")[2 * 8];
     let expected = power / modes[0];
-    assert!((found / expected - 1.0).abs() < 1e-3, "{found} {expected}");
+    // images of even order remain
+    assert!((found / expected - 1.0).abs() < 4e-3, "{found} {expected}");
     // gas and stars are part of all matter
     assert!(of("shot_noise_matter")[0] < 1.0 / 8000.0);
 }
