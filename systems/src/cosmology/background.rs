@@ -62,6 +62,10 @@ struct Node {
     growth: f64,
     /// Logarithmic derivative of the growing mode by the scale factor.
     slope: f64,
+    /// Growth of the second order over the square of the growing mode.
+    second: f64,
+    /// Derivative of this ratio by the logarithm of the scale factor.
+    second_slope: f64,
 }
 
 /// Scale factor, age and growing mode as functions of the comoving time since the start.
@@ -75,10 +79,12 @@ pub struct Background {
 const STEP: f64 = 1.0 / 64.0;
 /// Logarithm of the scale factor at the begin of the table, about 1e-6.
 const EARLIEST: f64 = -13.8;
-/// The table ends by this much later than the run, in the logarithm of the scale factor.
+/// The table ends by this much later than the run and than today, in the logarithm of the scale factor.
 const BEYOND: f64 = 0.25;
 /// Steps of the growing mode between two entries.
 const GROWTH_STEPS: usize = 8;
+/// Growth of the second order over the square of the growing mode while matter dominates.
+const EARLY_SECOND: f64 = -3.0 / 7.0;
 
 /// Positive abscissas and weights of the Gauss-Legendre quadrature with eight points.
 const GAUSS: [[f64; 2]; 4] = [
@@ -96,14 +102,15 @@ pub(super) fn integral(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
 }
 
 impl Background {
-    /// Computes the table for a run between two scale factors.
+    /// Computes the table for a run between two scale factors. It contains today, at which spectra are given.
     ///
     /// # Errors
     /// Returns the scale factor at which the universe stops expanding (turnaround), if that is not after `end`.
     pub fn new(parameters: DensityParameters, start: f64, end: f64) -> Result<Self, f64> {
         let first = ln(start);
         let before = ((first - EARLIEST) / STEP).ceil().max(1.0) as i32;
-        let after = ((ln(end) + BEYOND - first) / STEP).ceil() as i32;
+        let last = ln(end).max(0.0) + BEYOND;
+        let after = ((last - first) / STEP).ceil() as i32;
         let mut nodes: Vec<Node> = Vec::new();
         for n in -before..=after {
             let x = first + f64::from(n) * STEP;
@@ -120,6 +127,8 @@ impl Background {
                 age: 0.0,
                 growth: 0.0,
                 slope: 0.0,
+                second: 0.0,
+                second_slope: 0.0,
             });
         }
         let mut table = Self { parameters, nodes };
@@ -149,8 +158,9 @@ impl Background {
         }
     }
 
-    /// Integrates the growing mode `D'' = 3/2 Omega_m a D` by the Runge-Kutta method of fourth order; the prime is the derivative by
-    /// the comoving time. It begins with the solution for matter and radiation (Meszaros 1974), which is `a` without radiation.
+    /// Integrates the growing mode `D'' = 3/2 Omega_m a D` and the growth of the second order `D2'' = 3/2 Omega_m a (D2 - D^2)` by the
+    /// Runge-Kutta method of fourth order; the prime is the derivative by the comoving time. The growing mode begins with the solution
+    /// for matter and radiation (Meszaros 1974), which is `a` without radiation, and `D2/D^2` with its value in matter, -3/7.
     fn integrate_growth(&mut self) {
         let DensityParameters {
             matter, radiation, ..
@@ -159,9 +169,12 @@ impl Background {
         let mut mode = [
             a + 2.0 / 3.0 * radiation / matter,
             a / self.per_tau(self.nodes[0].x),
+            EARLY_SECOND,
+            0.0,
         ];
         self.nodes[0].growth = mode[0] / a;
         self.nodes[0].slope = mode[1] * self.per_tau(self.nodes[0].x) / mode[0];
+        self.nodes[0].second = EARLY_SECOND;
         for n in 1..self.nodes.len() {
             let h = STEP / GROWTH_STEPS as f64;
             for step in 0..GROWTH_STEPS {
@@ -170,22 +183,30 @@ impl Background {
             let x = self.nodes[n].x;
             self.nodes[n].growth = mode[0] / exp(x);
             self.nodes[n].slope = mode[1] * self.per_tau(x) / mode[0];
+            self.nodes[n].second = mode[2];
+            self.nodes[n].second_slope = mode[3] * self.per_tau(x);
         }
     }
 
-    /// Advances the growing mode and its derivative by the comoving time over a step in the logarithm of the scale factor.
-    fn grown(&self, mode: [f64; 2], x: f64, h: f64) -> [f64; 2] {
-        let rate = |x: f64, [value, slope]: [f64; 2]| {
+    /// Advances the growing mode `D`, the ratio `D2/D^2` and their derivatives by the comoving time, `[D, D', ratio, ratio']`, over a step
+    /// in the logarithm of the scale factor. The ratio follows from both equations, and is constant while matter dominates.
+    fn grown(&self, mode: [f64; 4], x: f64, h: f64) -> [f64; 4] {
+        let rate = |x: f64, [value, slope, ratio, change]: [f64; 4]| {
             let per_tau = self.per_tau(x);
-            let force = 1.5 * self.parameters.matter * exp(x) * value;
-            [slope * per_tau, force * per_tau]
+            let strength = 1.5 * self.parameters.matter * exp(x);
+            let force = strength * value;
+            let log_slope = slope / value;
+            let second = -strength * (1.0 + ratio)
+                - 2.0 * ratio * log_slope * log_slope
+                - 4.0 * log_slope * change;
+            [slope, force, change, second].map(|rate| rate * per_tau)
         };
-        let moved = |by: [f64; 2], h: f64| [mode[0] + h * by[0], mode[1] + h * by[1]];
+        let moved = |by: [f64; 4], h: f64| [0, 1, 2, 3].map(|n| mode[n] + h * by[n]);
         let k1 = rate(x, mode);
         let k2 = rate(x + 0.5 * h, moved(k1, 0.5 * h));
         let k3 = rate(x + 0.5 * h, moved(k2, 0.5 * h));
         let k4 = rate(x + h, moved(k3, h));
-        [0, 1].map(|n| mode[n] + h / 6.0 * (k1[n] + 2.0 * k2[n] + 2.0 * k3[n] + k4[n]))
+        [0, 1, 2, 3].map(|n| mode[n] + h / 6.0 * (k1[n] + 2.0 * k2[n] + 2.0 * k3[n] + k4[n]))
     }
 
     /// Returns the derivative of the comoving time by the logarithm of the scale factor.
@@ -268,6 +289,21 @@ impl Background {
     pub fn growth_rate(&self, a: f64) -> f64 {
         let x = ln(a);
         self.interpolated(x, |node| node.slope) / self.per_tau(x)
+    }
+
+    /// Returns the growth of the second order over the square of the growing mode at the scale factor `a` (Bouchet et al. 1995, A&A 296,
+    /// 575): -3/7 while matter dominates.
+    #[must_use]
+    pub fn second_growth(&self, a: f64) -> f64 {
+        self.interpolated(ln(a), |node| node.second)
+    }
+
+    /// Returns the logarithmic derivative of the growth of the second order by the comoving time at the scale factor `a`.
+    #[must_use]
+    pub fn second_growth_rate(&self, a: f64) -> f64 {
+        let x = ln(a);
+        let of_ratio = self.interpolated(x, |node| node.second_slope / node.second);
+        2.0 * self.growth_rate(a) + of_ratio / self.per_tau(x)
     }
 
     /// Interpolates numbers of the table at the logarithm of a scale factor, by cubic polynomials.

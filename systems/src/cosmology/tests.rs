@@ -61,6 +61,18 @@ fn an_einstein_de_sitter_universe_has_its_powers() {
         close(table.growth(a), a, 1e-11, "growing mode");
         close(table.growth_rate(a), sqrt(a), 1e-11, "growth rate");
         close(table.hubble(a), 1.0 / (a * sqrt(a)), 1e-14, "Hubble rate");
+        close(
+            table.second_growth(a),
+            -3.0 / 7.0,
+            1e-10,
+            "second-order growth",
+        );
+        close(
+            table.second_growth_rate(a),
+            2.0 * sqrt(a),
+            1e-10,
+            "second-order growth rate",
+        );
     }
     let [first, _] = table.scale_factor_and_age(0.0);
     close(first, 0.01, 1e-15, "scale factor at the start");
@@ -82,6 +94,34 @@ fn a_flat_universe_with_dark_energy_has_its_age_and_growth() {
         );
     }
     close(table.growth(1.0), 0.778_981_0, 1e-7, "growing mode today");
+    // integrated for both modes themselves with 40000 steps
+    let second = [table.second_growth(1.0), table.second_growth_rate(1.0)];
+    close(second[0], -0.432_270_241_193, 1e-10, "second order today");
+    // between entries of the table, rates have the error of cubic polynomials
+    close(second[1], 1.040_447_831_419, 1e-8, "its rate today");
+}
+
+/// The fit of Bouchet et al. (1995, A&A 296, 575) for flat universes, -3/7 Omega^(-1/143), is good to 0.02%.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the fit of a test")]
+fn the_second_order_grows_as_the_published_fit() {
+    let table = table(CONCORDANCE);
+    for a in scale_factors() {
+        let omega = 0.3 / (0.3 + 0.7 * a * a * a);
+        let fit = -3.0 / 7.0 * omega.powf(-1.0 / 143.0);
+        close(table.second_growth(a), fit, 2e-4, "second-order growth");
+    }
+}
+
+/// A run that ends early has the same growth until today as one that ends today.
+#[test]
+fn the_table_contains_today() {
+    let early = Background::new(CONCORDANCE, 0.01, 0.1).expect("an expanding universe");
+    let whole = table(CONCORDANCE);
+    for a in [0.05, 0.1, 0.4, 1.0] {
+        assert_eq!(early.growth(a), whole.growth(a), "{a}");
+        assert_eq!(early.time_of(a), whole.time_of(a), "{a}");
+    }
 }
 
 /// The cycloid of a closed universe of matter, until shortly before turnaround, and the refusal to go beyond it.
