@@ -1,8 +1,8 @@
-//! Boxes of real numbers that are given by their Fourier modes.
+//! Boxes of real numbers that are given by their Fourier modes, and modes of boxes.
 
 use super::batch::{Batch, LANES};
 use super::fft::{Fft, RealFft};
-use super::power::signed;
+use super::power::{modes_of_planes, signed};
 use rayon::prelude::*;
 
 /// Returns the values `sum_n mode(n) exp(2 pi i n.x)` at the `cells` points `x = index/cells` of a periodic box, x fastest. `mode` gives the
@@ -74,9 +74,82 @@ pub fn box_of_modes(cells: [usize; 3], mode: impl Fn([i64; 3]) -> [f64; 2] + Syn
     values
 }
 
+/// Modes of a periodic box of real numbers.
+pub struct BoxModes {
+    cells: [usize; 3],
+    /// Real and imaginary parts, `[y mode][z mode][x mode]`.
+    numbers: Vec<[f64; 2]>,
+}
+
+impl BoxModes {
+    /// Transforms the `values` at the `cells` points of a box, x fastest: the inverse of [`box_of_modes`]. The number of cells along x is
+    /// even. The bits do not depend on the number of threads.
+    ///
+    /// # Panics
+    /// If the number of values is not the product of `cells`.
+    #[must_use]
+    pub fn of(values: &[f64], cells: [usize; 3]) -> Self {
+        let [nx, ny, nz] = cells;
+        assert_eq!(values.len(), nx * ny * nz);
+        let waves = nx / 2 + 1;
+        let planes = modes_of_planes(values, [nx, ny]);
+        let z = Fft::new(nz);
+        let norm = 1.0 / values.len() as f64;
+        let mut numbers = vec![[0.0; 2]; planes.len()];
+        let along_z = |[line, work]: &mut [Batch; 2], (j, out): (usize, &mut [[f64; 2]])| {
+            for start in (0..waves).step_by(LANES) {
+                let lanes = LANES.min(waves - start);
+                for k in 0..nz {
+                    for lane in 0..lanes {
+                        line.set(k, lane, planes[(k * ny + j) * waves + start + lane]);
+                    }
+                }
+                z.forward(line, work);
+                for k in 0..nz {
+                    for lane in 0..lanes {
+                        let mode = line.get(k, lane).map(|part| part * norm);
+                        out[k * waves + start + lane] = mode;
+                    }
+                }
+            }
+        };
+        let rows = numbers.par_chunks_mut(nz * waves).enumerate();
+        rows.for_each_init(|| [nz; 2].map(Batch::new), along_z);
+        Self { cells, numbers }
+    }
+
+    /// Keeps the modes of a box with fewer cells.
+    ///
+    /// # Panics
+    /// If it has more cells along an axis.
+    #[must_use]
+    pub fn restricted(&self, cells: [usize; 3]) -> Self {
+        let [nx, ny, nz] = cells;
+        let waves = nx / 2 + 1;
+        let mode = |n: usize| {
+            let (x, z, y) = (n % waves, n / waves % nz, n / (waves * nz));
+            self.at([x as i64, signed(y, ny), signed(z, nz)])
+        };
+        let numbers = (0..waves * ny * nz).map(mode).collect();
+        Self { cells, numbers }
+    }
+
+    /// Returns the real and imaginary part of the mode with these signed wave numbers, in periods of the box.
+    ///
+    /// # Panics
+    /// If the wave number along x is negative, or one is above half the number of cells.
+    #[must_use]
+    pub fn at(&self, wave: [i64; 3]) -> [f64; 2] {
+        let [nx, ny, nz] = self.cells;
+        let row = wave[1].rem_euclid(ny as i64) as usize * nz;
+        let row = row + wave[2].rem_euclid(nz as i64) as usize;
+        self.numbers[row * (nx / 2 + 1) + wave[0] as usize]
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::box_of_modes;
+    use super::{BoxModes, box_of_modes};
     use std::f64::consts::TAU;
 
     /// A few modes, against their sum by definition.
@@ -106,6 +179,14 @@ mod tests {
                 let expected: f64 = given.iter().map(one).sum();
                 assert!((found - expected).abs() < 1e-13, "{cells:?} {at:?}");
             }
+            let modes = BoxModes::of(&found, cells);
+            for (wave, mode) in given.iter().chain(&[([0, 1, 1], [0.0; 2])]) {
+                let back = modes.at(*wave);
+                let near = (0..2).all(|n| (back[n] - mode[n]).abs() < 1e-14);
+                assert!(near, "{cells:?} {wave:?}: {back:?}");
+            }
+            let fewer = modes.restricted([8, 5, 5]);
+            assert_eq!(fewer.at([2, -1, 2]), modes.at([2, -1, 2]), "{cells:?}");
         }
     }
 }

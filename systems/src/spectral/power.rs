@@ -93,7 +93,7 @@ pub(super) fn signed(n: usize, length: usize) -> i64 {
 }
 
 /// Transforms along x and y: real and imaginary parts, `[plane][y mode][x mode]`.
-fn modes_of_planes(values: &[f64], [nx, ny]: [usize; 2]) -> Vec<[f64; 2]> {
+pub(super) fn modes_of_planes(values: &[f64], [nx, ny]: [usize; 2]) -> Vec<[f64; 2]> {
     let (x, y) = (RealFft::new(nx), Fft::new(ny));
     let waves = x.modes();
     let mut modes = vec![[0.0; 2]; values.len() / nx * waves];
