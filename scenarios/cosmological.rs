@@ -3,7 +3,9 @@
 use nestar_deck::deck;
 use nestar_device::math::pow;
 use nestar_engine::{Engine, Error};
-use nestar_systems::fields::{GasModel, GasUnits, InitialPerturbations, PerturbationField};
+use nestar_systems::fields::{
+    GasModel, GasUnits, InitialPerturbations, PerturbationField, PerturbedMatter,
+};
 use nestar_systems::hydro::{InitialState, Primitive, PrimitiveColumns};
 use std::sync::Arc;
 
@@ -31,6 +33,7 @@ pub(crate) fn gas(sim: &mut Engine, name: &str) -> Result<Box<dyn InitialState>,
         return Err(sim.deck.error_at("scenario", why).into());
     };
     let field = perturbations.0.clone();
+    field.prepare(&sim.deck, PerturbedMatter::Gas)?;
     let model = sim.world.resource::<GasModel>();
     let density = config.gas.unwrap_or(match sim.deck.has("particles") {
         _ if model.frozen => NEGLIGIBLE,
@@ -66,7 +69,7 @@ impl InitialState for PerturbedGas {
             let contrast = 1.0 + self.field.overdensity(point);
             columns.states[n] = Primitive {
                 density: self.density * contrast,
-                velocity: self.field.velocity(point),
+                velocity: self.field.flow(point),
                 pressure: self.pressure * pow(contrast, self.gamma),
             };
         }

@@ -50,14 +50,30 @@ pub struct CriticalDensity(pub Arc<dyn Fn(f64) -> f64 + Send + Sync>);
 #[derive(Resource, Clone)]
 pub struct InitialPerturbations(pub Arc<dyn PerturbationField>);
 
+/// Matter that the initial perturbations move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PerturbedMatter {
+    /// Gas.
+    Gas,
+    /// Particles.
+    Particles,
+}
+
 /// Perturbations of the initial state at points of the domain, in code units.
 pub trait PerturbationField: Send + Sync {
+    /// Prepares the perturbations of one kind of matter, before others of its functions are called.
+    ///
+    /// # Errors
+    /// A file with them is missing or invalid.
+    fn prepare(&self, deck: &Deck, matter: PerturbedMatter) -> Result<(), DeckError>;
     /// Returns the density over the mean density, minus 1.
     fn overdensity(&self, point: [f64; 3]) -> f64;
     /// Returns the displacement of matter from a point.
     fn displacement(&self, point: [f64; 3]) -> [f64; 3];
-    /// Returns the velocity of matter.
+    /// Returns the velocity of the matter that is displaced from a point.
     fn velocity(&self, point: [f64; 3]) -> [f64; 3];
+    /// Returns the velocity of the gas that is at a point.
+    fn flow(&self, point: [f64; 3]) -> [f64; 3];
     /// Returns the share of gas in all matter.
     fn gas_share(&self) -> f64;
     /// Returns the temperature of the gas in kelvin.

@@ -12,19 +12,24 @@
 mod background;
 mod config;
 mod energy;
+mod grafic;
 mod perturbations;
+mod second_order;
 mod spectrum;
+mod spectrum_table;
 mod systems;
 
 pub use background::{Background, DensityParameters};
 pub use config::{CosmologyConfig, Preset};
 pub use perturbations::{PerturbationsConfig, SpectrumShape};
-pub use spectrum::{Shape, Spectrum, SpectrumParameters};
+pub use spectrum::{Normalisation, PrimordialAmplitude, Shape, Spectrum, SpectrumParameters};
+pub use spectrum_table::SpectrumTable;
 
 use crate::declare::{Declare, GasFrame};
 use crate::fields::quantities::scale_factor;
-use crate::fields::{CriticalDensity, GasModel, InitialPerturbations};
+use crate::fields::{CriticalDensity, GasModel, InitialPerturbations, PerturbationField};
 use config::Universe;
+use grafic::Grafic;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
 use nestar_engine::comm::DiagnosticColumns;
@@ -219,11 +224,16 @@ fn perturb(sim: &mut Engine) -> Result<(), Error> {
         );
         return Err(sim.deck.error_at("perturbations.omega_b", why).into());
     }
-    let stream = sim.random_stream("initial perturbations", config.seed)?;
     let domain = sim.world.resource::<Topology>().domain;
-    let field = Perturbations::new(&config, &universe, stream, domain);
-    sim.world
-        .insert_resource(InitialPerturbations(Arc::new(field)));
+    let field: Arc<dyn PerturbationField> = match &config.grafic {
+        Some(folder) => Arc::new(Grafic::new(folder, &config, &universe, &sim.deck, domain)?),
+        None => {
+            let stream = sim.random_stream("initial perturbations", config.seed)?;
+            let (universe, deck) = (&universe, &sim.deck);
+            Arc::new(Perturbations::new(&config, universe, deck, stream, domain)?)
+        }
+    };
+    sim.world.insert_resource(InitialPerturbations(field));
     Ok(())
 }
 

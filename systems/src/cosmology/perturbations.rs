@@ -1,19 +1,22 @@
 //! Random perturbations of the initial density in linear theory: the table `[perturbations]`.
 //!
 //! Each mode of the box draws its own random numbers, by its wave numbers as integers. A box with more cells, and a run on any number of
-//! ranks, therefore has the same modes. Displacements and velocities are those of Zel'dovich (1970).
+//! ranks, therefore has the same modes. Displacements and velocities are those of Zel'dovich (1970), or of second order.
 
 use super::config::Universe;
-use super::spectrum::{Shape, Spectrum, SpectrumParameters};
-use crate::fields::PerturbationField;
+use super::second_order::{Grid, Growth, Part, SecondOrder};
+use super::spectrum::{Normalisation, PrimordialAmplitude, Shape, Spectrum, SpectrumParameters};
+use super::spectrum_table::SpectrumTable;
+use crate::fields::{PerturbationField, PerturbedMatter};
 use crate::spectral::box_of_modes;
 use crate::units::PARSEC;
-use nestar_deck::deck;
+use nestar_deck::{Deck, DeckError, deck};
 use nestar_device::Place;
 use nestar_device::math::{cos, sin, sqrt};
 use nestar_device::random::{Stream, in_cell, normals};
 use nestar_engine::mesh::Domain;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Shape of the power spectrum.
@@ -25,21 +28,41 @@ pub enum SpectrumShape {
     NoWiggle,
     /// The power `n_s` of the wave number.
     PowerLaw,
+    /// The columns of a text file.
+    Table,
 }
 
-/// Random perturbations of the initial density, for `scenario = "cosmological"` and for particles with `perturbed = true`. They need a table
+/// Perturbations of the initial density, random or from files, for `scenario = "cosmological"` and for particles with `perturbed = true`. They need a table
 /// `[cosmology]`.
 #[deck]
 pub struct PerturbationsConfig {
     /// Shape of the power spectrum.
     #[key(default = SpectrumShape::EisensteinHu)]
     pub spectrum: SpectrumShape,
-    /// Root of the mean square of the density contrast today in spheres of 8 Mpc/h, in linear theory.
-    #[key(default = 0.8102, above = 0.0, max = 100.0)]
-    pub sigma8: f64,
-    /// Power of the wave number in the primordial spectrum.
+    /// Order of the displacements in the density contrast: 1 (Zel'dovich 1970) or 2 (2LPT).
+    #[key(default = 1, min = 1, max = 2)]
+    pub order: u32,
+    /// Root of the mean square of the density contrast today in spheres of 8 Mpc/h, in linear theory. Default: 0.8102 without `a_s`; a table
+    /// keeps its own amplitude.
+    #[key(above = 0.0, max = 100.0)]
+    pub sigma8: Option<f64>,
+    /// Amplitude of the primordial perturbations of curvature, in place of `sigma8`, such as 2.1e-9.
+    #[key(above = 0.0, max = 1.0)]
+    pub a_s: Option<f64>,
+    /// Wave number at which `a_s` is given.
+    #[key(default = 0.05, unit = "1/Mpc", above = 0.0, max = 1e3)]
+    pub pivot: f64,
+    /// Power of the wave number in the primordial spectrum; a table does not need it.
     #[key(default = 0.9665, min = -3.0, max = 4.0)]
     pub n_s: f64,
+    /// Text file of `spectrum = "table"`, relative to the deck: wave numbers in h/Mpc and powers in (Mpc/h)^3, in linear theory.
+    pub file: Option<String>,
+    /// Redshift of the powers in the table.
+    #[key(default = 0.0, min = 0.0, max = 1e5)]
+    pub table_redshift: f64,
+    /// Folder of files of GRAFIC2 with the perturbations, relative to the deck, in place of random ones: `ic_deltab` and `ic_velbx` to
+    /// `ic_velbz` for gas, `ic_velcx` to `ic_velcz` and possibly `ic_poscx` to `ic_poscz` for particles.
+    pub grafic: Option<String>,
     /// Density parameter of baryons today, for the shape of the spectrum and for the share of gas.
     #[key(default = 0.049, above = 0.0, max = 1.0)]
     pub omega_b: f64,
@@ -54,21 +77,98 @@ pub struct PerturbationsConfig {
     pub paired: bool,
 }
 
+/// Standard deviation of the default spectrum (Planck Collaboration 2020, A&A 641, A6, last column of table 2).
+const SIGMA8: f64 = 0.8102;
+/// Wave numbers that a table must contain for its normalisation by `sigma8`, h/Mpc.
+const SIGMA8_RANGE: [f64; 2] = [1e-3, 10.0];
+
 impl PerturbationsConfig {
-    /// Returns the spectrum in a universe.
-    pub(super) fn spectrum(&self, omega_m: f64, h: f64) -> Spectrum {
-        Spectrum::new(SpectrumParameters {
-            shape: match self.spectrum {
-                SpectrumShape::EisensteinHu => Shape::EisensteinHu,
-                SpectrumShape::NoWiggle => Shape::NoWiggle,
-                SpectrumShape::PowerLaw => Shape::PowerLaw,
-            },
-            omega_m,
+    /// Returns the spectrum in a universe, which must contain the wave numbers `waves` of the box in h/Mpc.
+    ///
+    /// # Errors
+    /// The amplitude is given twice, or the file is missing, is invalid or does not contain the wave numbers.
+    pub(super) fn spectrum(
+        &self,
+        deck: &Deck,
+        universe: &Universe,
+        waves: [f64; 2],
+    ) -> Result<Spectrum, DeckError> {
+        if let (Some(_), Some(_)) = (self.sigma8, self.a_s) {
+            let why = "give the amplitude as `sigma8` or as `a_s`: remove one of them";
+            let keys = ["perturbations.sigma8", "perturbations.a_s"];
+            let [first, second] = keys.map(|key| deck.error_at(key, format!("`{key}`: {why}")));
+            return Err(first.and(second));
+        }
+        let shape = match self.spectrum {
+            SpectrumShape::EisensteinHu => Shape::EisensteinHu,
+            SpectrumShape::NoWiggle => Shape::NoWiggle,
+            SpectrumShape::PowerLaw => Shape::PowerLaw,
+            SpectrumShape::Table => return self.table(deck, universe, waves),
+        };
+        if self.file.is_some() {
+            let why = "`perturbations.file` needs spectrum = \"table\": set it, or remove the file";
+            return Err(deck.error_at("perturbations.file", why));
+        }
+        let normalisation = match self.a_s {
+            Some(a_s) => Normalisation::Primordial(PrimordialAmplitude {
+                a_s,
+                pivot: self.pivot,
+                growth: universe.background.growth(1.0),
+            }),
+            None => Normalisation::Sigma8(self.sigma8.unwrap_or(SIGMA8)),
+        };
+        Ok(Spectrum::new(SpectrumParameters {
+            shape,
+            omega_m: universe.parameters.matter,
             omega_b: self.omega_b,
-            h,
+            h: universe.h,
             n_s: self.n_s,
-            sigma8: self.sigma8,
-        })
+            normalisation,
+        }))
+    }
+
+    /// Reads the spectrum from the file.
+    fn table(
+        &self,
+        deck: &Deck,
+        universe: &Universe,
+        waves: [f64; 2],
+    ) -> Result<Spectrum, DeckError> {
+        if self.a_s.is_some() {
+            let why = "`perturbations.a_s` needs a spectrum in closed form: remove it, or give `sigma8`; without both, the powers \
+                       are those of the table";
+            return Err(deck.error_at("perturbations.a_s", why));
+        }
+        let Some(file) = &self.file else {
+            let why = "spectrum = \"table\" needs a text file with wave numbers and powers: give `perturbations.file`";
+            return Err(deck.error_at("perturbations.spectrum", why));
+        };
+        let path = deck.directory().unwrap_or(Path::new("")).join(file);
+        let table = SpectrumTable::read(&path)?;
+        let [first, last] = table.range();
+        let check = |[least, most]: [f64; 2], what: &str, remedy: &str| {
+            if first <= least && most <= last {
+                return Ok(());
+            }
+            let why = format!(
+                "{} has the wave numbers {first:.4e} to {last:.4e} h/Mpc, but {what} needs {least:.4e} to {most:.4e}: {remedy}",
+                path.display()
+            );
+            Err(deck.error_at("perturbations.file", why))
+        };
+        check(
+            waves,
+            "the box",
+            "give a table with more rows, or change domain.cells or the edges",
+        )?;
+        let background = &universe.background;
+        let growth = background.growth(1.0) / background.growth(1.0 / (1.0 + self.table_redshift));
+        let Some(sigma8) = self.sigma8 else {
+            return Ok(Spectrum::tabulated(table, growth * growth));
+        };
+        let remedy = "give a table with more rows, or remove `sigma8`";
+        check(SIGMA8_RANGE, "a normalisation by `sigma8`", remedy)?;
+        Ok(Spectrum::tabulated(table, 1.0).with_sigma8(sigma8))
     }
 }
 
@@ -77,12 +177,10 @@ const BACKGROUND_K: f64 = 2.7255;
 /// Redshift at which gas decouples thermally from the microwave background (Peebles 1993).
 const DECOUPLING: f64 = 136.0;
 
-/// Number of boxes: the density contrast, and the displacement along each axis.
-const BOXES: usize = 4;
-
 /// The perturbations of a run on the cells of its root level. Each box of numbers is made when it is first read.
 pub(super) struct Perturbations {
     domain: Domain,
+    grid: Grid,
     spectrum: Spectrum,
     stream: Stream,
     /// Amplitudes at the start over those today; negative with `paired`.
@@ -90,54 +188,63 @@ pub(super) struct Perturbations {
     is_fixed: bool,
     /// Logarithmic derivative of the growing mode by the comoving time at the start.
     rate: f64,
+    /// The second order, if it is wanted.
+    second: Option<SecondOrder>,
     /// Unit of length in Mpc/h.
     length: f64,
     gas_share: f64,
     /// Redshift at the start.
     redshift: f64,
-    boxes: [OnceLock<Vec<f64>>; BOXES],
+    boxes: [OnceLock<Vec<f64>>; Part::COUNT],
 }
 
 impl Perturbations {
     /// Prepares the perturbations at the start of a run.
+    ///
+    /// # Errors
+    /// The spectrum is invalid.
     pub fn new(
         config: &PerturbationsConfig,
         universe: &Universe,
+        deck: &Deck,
         stream: Stream,
         domain: Domain,
-    ) -> Self {
+    ) -> Result<Self, DeckError> {
         let sign = if config.paired { -1.0 } else { 1.0 };
         let (background, [start, _]) = (&universe.background, universe.range);
-        Self {
+        let rate = background.growth_rate(start);
+        let growth = Growth {
+            rate,
+            ratio: background.second_growth(start),
+            second_rate: background.second_growth_rate(start),
+        };
+        let grid = Grid {
+            cells: domain.cells(0).map(|n| n as usize),
+            edges: [0, 1, 2].map(|a| domain.right_edge[a] - domain.left_edge[a]),
+        };
+        let length = universe.units.length_cgs * universe.h / (1e6 * PARSEC);
+        let waves = grid.wave_numbers().map(|k| k / length);
+        Ok(Self {
             domain,
-            spectrum: config.spectrum(universe.parameters.matter, universe.h),
+            grid,
+            spectrum: config.spectrum(deck, universe, waves)?,
             stream,
             growth: sign * background.growth(start) / background.growth(1.0),
             is_fixed: config.fixed,
-            rate: background.growth_rate(start),
-            length: universe.units.length_cgs * universe.h / (1e6 * PARSEC),
+            rate,
+            second: (config.order == 2).then(|| SecondOrder::new(grid, growth)),
+            length,
             gas_share: config.omega_b / universe.parameters.matter,
             redshift: 1.0 / start - 1.0,
             boxes: Default::default(),
-        }
-    }
-
-    /// Returns the numbers of cells of the root level.
-    fn cells(&self) -> [usize; 3] {
-        self.domain.cells(0).map(|n| n as usize)
-    }
-
-    /// Returns the edges of the domain.
-    fn edges(&self) -> [f64; 3] {
-        [0, 1, 2].map(|a| self.domain.right_edge[a] - self.domain.left_edge[a])
+        })
     }
 
     /// Returns the mode of the density contrast at the start, with the origin at the centre of the first cell. It is 0 from the Nyquist
     /// frequency on.
     fn mode(&self, wave: [i64; 3]) -> [f64; 2] {
-        let (cells, edges) = (self.cells(), self.edges());
-        let is_above = (0..3).any(|a| 2 * wave[a].unsigned_abs() as usize >= cells[a]);
-        if is_above || wave == [0; 3] {
+        let Grid { cells, edges } = self.grid;
+        if !self.grid.contains(wave) {
             return [0.0; 2];
         }
         // of two opposite modes, which are conjugate, one draws
@@ -160,7 +267,7 @@ impl Perturbations {
         } else {
             (re, im) = (re * FRAC_1_SQRT_2, im * FRAC_1_SQRT_2);
         }
-        let k = self.wave_vector(wave).map(|k| k / self.length);
+        let k = self.grid.wave_vector(wave).map(|k| k / self.length);
         let k = sqrt(k[0] * k[0] + k[1] * k[1] + k[2] * k[2]);
         let volume: f64 = edges.into_iter().map(|edge| edge * self.length).product();
         let size = self.growth * sqrt(self.spectrum.power(k) / volume);
@@ -173,67 +280,115 @@ impl Perturbations {
         [re * c - im * s, re * s + im * c]
     }
 
-    /// Returns the wave vector in code units.
-    fn wave_vector(&self, wave: [i64; 3]) -> [f64; 3] {
-        let edges = self.edges();
-        [0, 1, 2].map(|a| 2.0 * PI * wave[a] as f64 / edges[a])
-    }
-
-    /// Returns box `n`.
-    fn numbers(&self, n: usize) -> &[f64] {
-        self.boxes[n].get_or_init(|| {
-            box_of_modes(self.cells(), |wave| {
-                let [re, im] = self.mode(wave);
-                let Some(axis) = n.checked_sub(1) else {
-                    return [re, im];
-                };
-                let k = self.wave_vector(wave);
-                let square = k[0] * k[0] + k[1] * k[1] + k[2] * k[2];
-                // the density contrast is minus the divergence of the displacement
-                match square > 0.0 {
-                    true => [-im * k[axis] / square, re * k[axis] / square],
-                    false => [0.0; 2],
+    /// Returns the box of a part; without a second order, those of the density contrast and of displacements are sufficient.
+    fn numbers(&self, part: Part) -> &[f64] {
+        let linear = |wave: [i64; 3]| self.mode(wave);
+        self.boxes[part.number()].get_or_init(|| {
+            on_own_threads(|| match (&self.second, part) {
+                (Some(second), _) => box_of_modes(self.grid.cells, second.modes(part, &linear)),
+                (None, Part::Density) => box_of_modes(self.grid.cells, linear),
+                (None, Part::Displacement(axis) | Part::Velocity(axis) | Part::Flow(axis)) => {
+                    box_of_modes(self.grid.cells, |wave| {
+                        self.grid.displacement(wave, linear(wave), axis)
+                    })
                 }
             })
         })
     }
 
-    /// Returns the value of box `n` at a point, by linear interpolation between the centres of cells.
-    fn at(&self, n: usize, point: [f64; 3]) -> f64 {
-        let (numbers, cells, edges) = (self.numbers(n), self.cells(), self.edges());
-        let along = |a: usize| {
-            let cell = (point[a] - self.domain.left_edge[a]) / edges[a] * cells[a] as f64 - 0.5;
-            let lower = cell.floor();
-            let index = |by: f64| (lower + by).rem_euclid(cells[a] as f64) as usize % cells[a];
-            ([index(0.0), index(1.0)], cell - lower)
-        };
-        let [x, y, z] = [0, 1, 2].map(along);
-        let mut sum = 0.0;
-        for corner in 0..8 {
-            let side = [corner & 1, corner >> 1 & 1, corner >> 2];
-            let part = |(_, share): &([usize; 2], f64), side: usize| match side {
-                0 => 1.0 - share,
-                _ => *share,
-            };
-            let weight = part(&x, side[0]) * part(&y, side[1]) * part(&z, side[2]);
-            let place = x.0[side[0]] + cells[0] * (y.0[side[1]] + cells[1] * z.0[side[2]]);
-            sum += weight * numbers[place];
+    /// Returns the numbers of boxes at a point.
+    fn at(&self, part: fn(usize) -> Part, point: [f64; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|axis| {
+            let numbers = self.numbers(part(axis));
+            interpolated(&self.domain, point, 0.0, |n| numbers[n])
+        })
+    }
+
+    /// Returns a velocity at a point; that of first order is the displacement times its rate.
+    fn velocity_of(&self, part: fn(usize) -> Part, point: [f64; 3]) -> [f64; 3] {
+        match &self.second {
+            Some(_) => self.at(part, point),
+            None => self.at(Part::Displacement, point).map(|by| by * self.rate),
         }
-        sum
+    }
+}
+
+/// Calls `make` on threads of its own, and waits for it. A task that waits for a part of its work may begin another one of its pool, which
+/// would need the same box.
+fn on_own_threads<T: Send>(make: impl FnOnce() -> T + Send) -> T {
+    let threads = rayon::current_num_threads();
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+        Ok(pool) => std::thread::scope(|scope| {
+            let made = scope.spawn(|| pool.install(make)).join();
+            made.unwrap_or_else(|why| std::panic::resume_unwind(why))
+        }),
+        Err(_) => make(),
+    }
+}
+
+/// Returns a number on the cells of the root level at a point, by linear interpolation between their centres. A point that is nearer to a
+/// centre than `snap` cells along an axis is at the centre.
+pub(super) fn interpolated(
+    domain: &Domain,
+    point: [f64; 3],
+    snap: f64,
+    number: impl Fn(usize) -> f64,
+) -> f64 {
+    let cells = domain.cells(0).map(|n| n as usize);
+    let along = |a: usize| {
+        let edge = domain.right_edge[a] - domain.left_edge[a];
+        let mut cell = (point[a] - domain.left_edge[a]) / edge * cells[a] as f64 - 0.5;
+        if (cell - cell.round()).abs() < snap {
+            cell = cell.round();
+        }
+        let lower = cell.floor();
+        let index = |by: f64| (lower + by).rem_euclid(cells[a] as f64) as usize % cells[a];
+        ([index(0.0), index(1.0)], cell - lower)
+    };
+    let [x, y, z] = [0, 1, 2].map(along);
+    let mut sum = 0.0;
+    for corner in 0..8 {
+        let side = [corner & 1, corner >> 1 & 1, corner >> 2];
+        let part = |(_, share): &([usize; 2], f64), side: usize| match side {
+            0 => 1.0 - share,
+            _ => *share,
+        };
+        let weight = part(&x, side[0]) * part(&y, side[1]) * part(&z, side[2]);
+        let place = x.0[side[0]] + cells[0] * (y.0[side[1]] + cells[1] * z.0[side[2]]);
+        sum += weight * number(place);
+    }
+    sum
+}
+
+/// Returns the temperature of gas that has cooled by the expansion since it decoupled from the microwave background, kelvin.
+pub(super) fn gas_temperature(redshift: f64) -> f64 {
+    let scale = 1.0 + redshift;
+    match scale < 1.0 + DECOUPLING {
+        true => BACKGROUND_K * scale * scale / (1.0 + DECOUPLING),
+        false => BACKGROUND_K * scale,
     }
 }
 
 impl PerturbationField for Perturbations {
+    fn prepare(&self, _: &Deck, _: PerturbedMatter) -> Result<(), DeckError> {
+        Ok(())
+    }
+
     fn overdensity(&self, point: [f64; 3]) -> f64 {
-        self.at(0, point)
+        let numbers = self.numbers(Part::Density);
+        interpolated(&self.domain, point, 0.0, |n| numbers[n])
     }
 
     fn displacement(&self, point: [f64; 3]) -> [f64; 3] {
-        [1, 2, 3].map(|n| self.at(n, point))
+        self.at(Part::Displacement, point)
     }
 
     fn velocity(&self, point: [f64; 3]) -> [f64; 3] {
-        self.displacement(point).map(|by| by * self.rate)
+        self.velocity_of(Part::Velocity, point)
+    }
+
+    fn flow(&self, point: [f64; 3]) -> [f64; 3] {
+        self.velocity_of(Part::Flow, point)
     }
 
     fn gas_share(&self) -> f64 {
@@ -241,10 +396,6 @@ impl PerturbationField for Perturbations {
     }
 
     fn temperature_k(&self) -> f64 {
-        let scale = 1.0 + self.redshift;
-        match scale < 1.0 + DECOUPLING {
-            true => BACKGROUND_K * scale * scale / (1.0 + DECOUPLING),
-            false => BACKGROUND_K * scale,
-        }
+        gas_temperature(self.redshift)
     }
 }

@@ -1,6 +1,7 @@
 //! The power spectrum of matter in linear theory.
 
 use super::background::integral;
+use super::spectrum_table::SpectrumTable;
 use nestar_device::math::{cos, exp, ln, pow, sin, sqrt};
 use std::f64::consts::{E, PI};
 
@@ -28,9 +29,46 @@ pub struct SpectrumParameters {
     pub h: f64,
     /// Power of the wave number in the primordial spectrum.
     pub n_s: f64,
-    /// Root of the mean square of the density contrast today in spheres of 8 Mpc/h.
-    pub sigma8: f64,
+    /// Amplitude.
+    pub normalisation: Normalisation,
 }
+
+/// Amplitude of a spectrum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Normalisation {
+    /// Root of the mean square of the density contrast today in spheres of 8 Mpc/h.
+    Sigma8(f64),
+    /// Primordial amplitude.
+    Primordial(PrimordialAmplitude),
+}
+
+/// Amplitude of the primordial perturbations of curvature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrimordialAmplitude {
+    /// Variance of the curvature for each unit of the logarithm of the wave number at the pivot, A_s.
+    pub a_s: f64,
+    /// Wave number of the pivot, 1/Mpc.
+    pub pivot: f64,
+    /// Growing mode today, over the scale factor while matter dominates.
+    pub growth: f64,
+}
+
+impl PrimordialAmplitude {
+    /// Returns the power over `k^n_s T^2`, for wave numbers in h/Mpc and powers in (Mpc/h)^3. The curvature `zeta` gives the density contrast
+    /// `2/5 (c k/H0)^2 D T zeta/omega_m` (Dodelson & Schmidt, Modern Cosmology, 2020, section 8.1).
+    fn factor(&self, parameters: &SpectrumParameters) -> f64 {
+        let SpectrumParameters {
+            omega_m, h, n_s, ..
+        } = *parameters;
+        let hubble_length = SPEED_OF_LIGHT / 100.0;
+        let square = hubble_length * hubble_length;
+        let per_curvature = 0.4 * square * self.growth / omega_m;
+        2.0 * PI * PI * self.a_s * pow(h / self.pivot, n_s - 1.0) * per_curvature * per_curvature
+    }
+}
+
+/// Speed of light, km/s.
+const SPEED_OF_LIGHT: f64 = 299_792.458;
 
 /// Temperature of the microwave background over 2.7 K.
 const THETA: f64 = 2.7255 / 2.7;
@@ -38,10 +76,23 @@ const THETA: f64 = 2.7255 / 2.7;
 /// Power spectrum of the density contrast today.
 #[derive(Clone, Debug)]
 pub struct Spectrum {
-    parameters: SpectrumParameters,
-    acoustic: Acoustic,
+    source: Source,
     /// Factor of the spectrum.
     amplitude: f64,
+}
+
+/// What the power is computed from.
+#[derive(Clone, Debug)]
+enum Source {
+    Formula(Formula),
+    Table(SpectrumTable),
+}
+
+/// A transfer function in closed form.
+#[derive(Clone, Debug)]
+struct Formula {
+    parameters: SpectrumParameters,
+    acoustic: Acoustic,
 }
 
 /// Numbers of the transfer function with oscillations that do not depend on the wave number.
@@ -122,24 +173,9 @@ impl Acoustic {
     }
 }
 
-impl Spectrum {
-    /// Creates the spectrum with its normalisation.
-    #[must_use]
-    pub fn new(parameters: SpectrumParameters) -> Self {
-        let mut spectrum = Self {
-            parameters,
-            acoustic: Acoustic::of(&parameters),
-            amplitude: 1.0,
-        };
-        let sigma = spectrum.sigma(8.0);
-        let ratio = parameters.sigma8 / sigma;
-        spectrum.amplitude = ratio * ratio;
-        spectrum
-    }
-
+impl Formula {
     /// Returns the transfer function at the wave number `k` in h/Mpc.
-    #[must_use]
-    pub fn transfer(&self, k: f64) -> f64 {
+    fn transfer(&self, k: f64) -> f64 {
         let SpectrumParameters {
             shape,
             omega_m,
@@ -164,12 +200,58 @@ impl Spectrum {
             }
         }
     }
+}
+
+impl Spectrum {
+    /// Creates a spectrum in closed form with its normalisation.
+    #[must_use]
+    pub fn new(parameters: SpectrumParameters) -> Self {
+        let formula = Formula {
+            parameters,
+            acoustic: Acoustic::of(&parameters),
+        };
+        let amplitude = match parameters.normalisation {
+            Normalisation::Sigma8(_) => 1.0,
+            Normalisation::Primordial(primordial) => primordial.factor(&parameters),
+        };
+        let spectrum = Self {
+            source: Source::Formula(formula),
+            amplitude,
+        };
+        match parameters.normalisation {
+            Normalisation::Sigma8(sigma8) => spectrum.with_sigma8(sigma8),
+            Normalisation::Primordial(_) => spectrum,
+        }
+    }
+
+    /// Creates a spectrum from a table, whose powers are multiplied by `factor`.
+    #[must_use]
+    pub fn tabulated(table: SpectrumTable, factor: f64) -> Self {
+        Self {
+            source: Source::Table(table),
+            amplitude: factor,
+        }
+    }
+
+    /// Changes the amplitude to this root of the mean square of the density contrast today in spheres of 8 Mpc/h.
+    #[must_use]
+    pub fn with_sigma8(mut self, sigma8: f64) -> Self {
+        self.amplitude = 1.0;
+        let ratio = sigma8 / self.sigma(8.0);
+        self.amplitude = ratio * ratio;
+        self
+    }
 
     /// Returns the power at the wave number `k` in h/Mpc, in (Mpc/h)^3.
     #[must_use]
     pub fn power(&self, k: f64) -> f64 {
-        let transfer = self.transfer(k);
-        self.amplitude * pow(k, self.parameters.n_s) * transfer * transfer
+        match &self.source {
+            Source::Formula(formula) => {
+                let transfer = formula.transfer(k);
+                self.amplitude * pow(k, formula.parameters.n_s) * transfer * transfer
+            }
+            Source::Table(table) => self.amplitude * table.power(k),
+        }
     }
 
     /// Returns the root of the mean square of the density contrast in spheres of `radius` in Mpc/h.
@@ -193,5 +275,73 @@ impl Spectrum {
             integral(from, from + step, per_log)
         };
         sqrt((0..steps).map(one).sum::<f64>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::background::{Background, DensityParameters};
+    use super::{Normalisation, PrimordialAmplitude, Shape, Spectrum, SpectrumParameters};
+
+    /// The universe of the preset `planck2018`.
+    fn planck(normalisation: Normalisation) -> Spectrum {
+        Spectrum::new(SpectrumParameters {
+            shape: Shape::EisensteinHu,
+            omega_m: 0.3111,
+            omega_b: 0.049,
+            h: 0.6766,
+            n_s: 0.9665,
+            normalisation,
+        })
+    }
+
+    fn growth() -> f64 {
+        let parameters = DensityParameters {
+            matter: 0.3111,
+            dark_energy: 0.6889,
+            radiation: 0.0,
+            w0: -1.0,
+            wa: 0.0,
+        };
+        let background = Background::new(parameters, 0.02, 1.0);
+        background.expect("an expanding universe").growth(1.0)
+    }
+
+    /// Against the same formulas in Python, with growth and variance by Simpson's rule (40000 steps).
+    #[test]
+    fn the_primordial_amplitude_gives_the_power_of_an_independent_quadrature() {
+        let amplitude = PrimordialAmplitude {
+            a_s: 2.1e-9,
+            pivot: 0.05,
+            growth: growth(),
+        };
+        let spectrum = planck(Normalisation::Primordial(amplitude));
+        let errors = [
+            spectrum.sigma(8.0) / 0.830_469_415_500_8 - 1.0,
+            spectrum.power(0.1) / 5_878.324_416_004 - 1.0,
+        ];
+        println!("sigma8, power: {errors:?}");
+        assert!(errors[0].abs() < 1e-7, "{errors:?}");
+        assert!(errors[1].abs() < 1e-7, "{errors:?}");
+    }
+
+    /// Both normalisations of one spectrum agree, and the power is proportional to the amplitude, at any pivot.
+    #[test]
+    fn both_normalisations_agree() {
+        let [base, other] = [(2.1e-9, 0.05), (2.1e-9, 0.002)].map(|(a_s, pivot)| {
+            let growth = 0.79;
+            planck(Normalisation::Primordial(PrimordialAmplitude {
+                a_s,
+                pivot,
+                growth,
+            }))
+        });
+        let same = planck(Normalisation::Sigma8(base.sigma(8.0)));
+        for k in [0.001, 0.05, 3.0] {
+            assert!((same.power(k) / base.power(k) - 1.0).abs() < 1e-13, "{k}");
+        }
+        let ratio = base.power(0.1) / other.power(0.1);
+        let tilt = 25.0_f64.powf(1.0 - 0.9665);
+        assert!((ratio / tilt - 1.0).abs() < 1e-13, "{ratio}");
     }
 }

@@ -344,7 +344,7 @@ derived = ["temperature_k", "number_density_cm3", "redshift"]
 "#;
 
 /// Random perturbations of gas and dark matter.
-const RANDOM: &str = r#"
+pub(super) const RANDOM: &str = r#"
 scenario = "cosmological"
 [cosmology]
 [perturbations]
@@ -573,7 +573,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 /// A mode of the density of gas of mean 1: real and imaginary part.
-fn density_mode(stepper: &mut Stepper, cells: f64, wave: [f64; 3]) -> [f64; 2] {
+pub(super) fn density_mode(stepper: &mut Stepper, cells: f64, wave: [f64; 3]) -> [f64; 2] {
     let mut sums = [0.0; 2];
     stepper.state().each_leaf_cell(|_, x, _, u| {
         let phase = 2.0 * PI * (wave[0] * x[0] + wave[1] * x[1] + wave[2] * x[2]) / 16.0;

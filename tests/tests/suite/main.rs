@@ -47,6 +47,7 @@ mod order;
 mod particle_sets;
 mod particles;
 mod partition;
+mod perturbations;
 mod phases;
 mod plan_estimates;
 mod plugin;

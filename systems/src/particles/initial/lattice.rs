@@ -2,7 +2,7 @@
 
 use super::formulas::{AttributeFormulas, Compile, mass_of, one, zeros};
 use super::{InitialParticle, ParticleSource, SpeciesInfo};
-use crate::fields::PerturbationField;
+use crate::fields::{PerturbationField, PerturbedMatter};
 use nestar_deck::{Deck, DeckError, Formula, deck};
 use nestar_device::math::sum3;
 use nestar_engine::mesh::Domain;
@@ -75,6 +75,10 @@ impl LatticeInitial {
             let why = "needs the tables [cosmology] and [perturbations]: add them";
             return Err(deck.error_at(&format!("{path}.perturbed"), why));
         }
+        let perturbations = perturbations.filter(|_| self.perturbed);
+        if let Some(perturbations) = &perturbations {
+            perturbations.prepare(deck, PerturbedMatter::Particles)?;
+        }
         let points = self.points.map(u64::from);
         let in_plane = points[0] * points[1];
         if in_plane.checked_mul(points[2]).is_none() {
@@ -85,7 +89,7 @@ impl LatticeInitial {
             points,
             left: domain.left_edge,
             right: domain.right_edge,
-            perturbations: perturbations.filter(|_| self.perturbed),
+            perturbations,
             displacement: compile.three("displacement", &self.displacement)?,
             others: AttributeFormulas {
                 path: path.into(),
