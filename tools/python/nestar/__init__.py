@@ -15,6 +15,7 @@ from pathlib import Path
 from .decks import deck_text
 from .digests import digest
 from .errors import Error
+from .grafic import write_grafic
 from .initial import write_initial, write_particles
 from .program import run
 from .runs import Run
@@ -23,7 +24,7 @@ from .units import Quantity, Units, pint_registry
 
 __all__ = [
     "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "deck_text", "digest", "open", "pint_registry", "run",
-    "write_initial", "write_particles",
+    "write_grafic", "write_initial", "write_particles",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -112,6 +112,56 @@ def initial_states():
     refused(lambda: nestar.write_initial("occupied", density, pressure=pressure), "not a Zarr store")
 
 
+def grafic():
+    """A run begins with the numbers of files of GRAFIC2, to the bit of their 4 bytes."""
+    random = np.random.default_rng(7)
+    shape = (8, 8, 16)
+    density = random.uniform(-0.1, 0.1, shape)
+    flow, velocity = random.uniform(-30, 30, (2, 3, *shape))
+    displacement = random.uniform(-0.2, 0.2, (3, *shape))
+    cosmology = {"redshift": 49, "omega_m": 0.3111, "omega_lambda": 0.6889, "h": 0.6766}
+    mass = 0.8
+    for big_endian in (False, True):
+        table = nestar.write_grafic(
+            f"grafic-{big_endian}", 32, cosmology, density=density, gas_velocity=flow, velocity=velocity,
+            displacement=displacement, big_endian=big_endian,
+        )  # fmt: skip
+        deck = {
+            "scenario": "cosmological",
+            "cosmology": {"start_redshift": 49},
+            "perturbations": table,
+            "domain": {"cells": [16, 8, 8], "right_edge": ["32 Mpc/h", "16 Mpc/h", "16 Mpc/h"]},
+            "cosmological": {"gas": 1.0},
+            "hydro": {"dual_energy": True},
+            "gravity": {},
+            "particles": {
+                "species": {
+                    "dark": {"mass": mass, "initial": {"kind": "lattice", "points": [16, 8, 8], "perturbed": True}}
+                }
+            },
+            "time": {"max_steps": 1},
+            "run": {"precision": "double"},
+        }
+        run = nestar.run(deck, watch=False, set={"output.directory": f"from-grafic-{big_endian}"})
+        first = nestar.open(f"from-grafic-{big_endian}", units="code").snapshots[0]
+        assert np.array_equal(first.uniform("density").values, 1 + density.astype("f4").astype(float))
+        # peculiar velocity times the scale factor, in units of 100 km/s
+        for axis, values in zip("xyz", flow):
+            close(first.uniform(f"velocity_{axis}").values, values.astype("f4") * (0.02 / 100), 1e-14)
+        dark = first.particles("dark")
+        order = np.argsort(dark.id.values)
+        ours = np.stack([values.astype("f4").ravel() for values in velocity], 1).astype(float)
+        close(dark.velocity.values[order], ours * (0.02 / 100), 1e-14)
+        place = np.stack(np.meshgrid(*(2 * np.arange(n) + 1.0 for n in shape), indexing="ij")[::-1], -1).reshape(-1, 3)
+        place += np.stack([values.astype("f4").ravel() for values in displacement], 1)
+        close(dark.position.values[order], place, 1e-9)
+        assert run.snapshots
+    refused(lambda: nestar.write_grafic("bad", 32, {"redshift": 49}, density=density), "omega_m")
+    refused(lambda: nestar.write_grafic("bad", 32, cosmology, density=density, velocity=velocity[:2]), "three arrays")
+    refused(lambda: nestar.write_grafic("bad", 32, cosmology, density=density, velocity=flow[:, 1:]), "one shape")
+    refused(lambda: nestar.write_grafic("bad", 32, cosmology), "axes z, y, x")
+
+
 def runs():
     """What a run consists of."""
     shown = io.StringIO()
@@ -388,6 +438,7 @@ def damage(run):
 
 def main():
     initial_states()
+    grafic()
     magnetic_fields()
     run = runs()
     interrupt()
