@@ -111,6 +111,9 @@ pub struct ViewConfig {
     #[serde(default)]
     #[schemars(extend("unit" = "time"))]
     pub times: Vec<f64>,
+    /// Also writes an entry at each of `output.times` and at `time.end`.
+    #[serde(default)]
+    pub output_times: bool,
     /// Root steps between two entries; 0: none by step.
     #[serde(default)]
     pub steps: u64,
@@ -131,6 +134,20 @@ pub struct ViewConfig {
     /// Precision of the values.
     #[serde(default)]
     pub precision: ViewPrecision,
+}
+
+impl ViewConfig {
+    /// Returns the simulation times of entries, ascending.
+    pub(super) fn all_times(&self, settings: &Settings) -> Vec<f64> {
+        let mut times = self.times.clone();
+        if self.output_times {
+            times.extend(&settings.output.times);
+            times.extend(Some(settings.time.end).filter(|end| end.is_finite()));
+            times.sort_by(f64::total_cmp);
+            times.dedup();
+        }
+        times
+    }
 }
 
 /// What a view is created from.
@@ -358,11 +375,11 @@ pub(super) fn check(context: &ViewContext) -> Result<(), DeckError> {
     if !is_name(&config.name) {
         return Err(context.error("name", NAME));
     }
-    let timed = config.interval > 0.0 || config.wall_interval > 0.0;
+    let timed = config.interval > 0.0 || config.wall_interval > 0.0 || config.output_times;
     if !timed && config.steps == 0 && config.times.is_empty() {
         let path = context.path;
         let message = format!(
-            "`{path}` is a view without cadence: give interval, times, steps or wall_interval"
+            "`{path}` is a view without cadence: give interval, times, output_times, steps or wall_interval"
         );
         return Err(context.deck.error_at(path, message));
     }

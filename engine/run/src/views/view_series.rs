@@ -147,7 +147,7 @@ impl Views {
             list.push(RunningView {
                 cadence: Cadence::new(
                     config.interval,
-                    config.times.clone(),
+                    config.all_times(&sim.settings),
                     config.steps,
                     config.wall_interval,
                     clock.time,
@@ -454,10 +454,11 @@ fn attributes(sim: &Engine, path: &str) -> Map<String, Value> {
 /// Returns the keys of a view that must be the same in a resumed run.
 fn keys(sim: &Engine, path: &str) -> Map<String, Value> {
     /// Keys that may differ in a resumed run.
-    const FREE: [&str; 6] = [
+    const FREE: [&str; 7] = [
         "name",
         "interval",
         "times",
+        "output_times",
         "steps",
         "wall_interval",
         "fields",
