@@ -78,6 +78,12 @@ impl<S: 'static, D: 'static> CellFunction<S, D> {
         listed
     }
 
+    /// Returns `true` if the function reads the place and the time alone, and no state.
+    #[must_use]
+    pub fn is_of_place(&self) -> bool {
+        self.count == 0
+    }
+
     fn with_loops<M: CellFn>(
         (single, double): BothLoops<S, D>,
         structure: Option<Arc<dyn Structure>>,

@@ -28,7 +28,7 @@ struct OpenLevel {
 /// The formula is invalid, or depends on more than the time.
 pub(super) fn register(sim: &mut Engine, text: &str, model: &GasModel) -> Result<(), Error> {
     let of_time = |(name, number): &(String, NamedQuantity)| {
-        number.components.is_empty() && !OF_CELL.contains(&&**name)
+        number.function.is_of_place() && !OF_CELL.contains(&&**name)
     };
     let names = vocabulary(model).into_iter().filter(of_time).collect();
     let formula = compile(&sim.deck, KEY, text, names)?;
