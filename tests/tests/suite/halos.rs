@@ -4,10 +4,10 @@
 use super::device_runs::places;
 use nestar::Simulation;
 use nestar::snapshot::{Snapshot, latest, read_array};
-use nestar_tests::Scratch;
 use nestar_tests::decks::deck;
 use nestar_tests::ranks::run_on_ranks;
 use nestar_tests::runs::{quietly_into, run_into};
+use nestar_tests::{Scratch, Stepper};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -296,8 +296,8 @@ fn a_resumed_run_continues_its_lists() {
 
 /// Returns the error of a deck.
 fn refused(text: &str) -> String {
-    let made = Simulation::new(deck(text, &[])).map(|_| ());
-    made.expect_err(text).to_string()
+    let made = Simulation::new(deck(text, &[])).and_then(Stepper::begin);
+    made.map(|_| ()).expect_err(text).to_string()
 }
 
 #[test]

@@ -16,8 +16,8 @@ use nestar_device::math::pow;
 use nestar_engine::comm::Ranks;
 use nestar_engine::mesh::{Domain, Levels, Topology};
 use nestar_engine::run::views::{
-    ComputedEntry, ComputedView, ViewArray, ViewColumn, ViewConfig, ViewContext, ViewKind,
-    ViewList, ViewOutput,
+    ComputedEntry, ComputedView, ViewArray, ViewColumn, ViewConfig, ViewContext, ViewCoordinate,
+    ViewKind, ViewLayout, ViewList, ViewOutput,
 };
 use nestar_engine::step::error::agreed;
 use nestar_engine::{Engine, Error};
@@ -158,6 +158,19 @@ fn integer(name: &str, long_name: &str) -> ViewColumn {
 }
 
 impl ComputedView for Halos {
+    fn layout(&self) -> ViewLayout {
+        let axis = ViewCoordinate {
+            name: "axis".into(),
+            units: None,
+            long_name: "0, 1, 2 for x, y, z".into(),
+            values: vec![0.0, 1.0, 2.0],
+        };
+        ViewLayout {
+            coordinates: vec![axis],
+            arrays: Vec::new(),
+        }
+    }
+
     fn list(&self) -> Option<ViewList> {
         let mut columns = vec![
             integer("id", "least identity of a particle of the group"),
