@@ -196,7 +196,8 @@ impl PerturbationField for Grafic {
 /// Returns `true` if two numbers differ by more than the round-off of 4 bytes.
 fn differ(a: f64, b: f64) -> bool {
     // a number that is not finite differs as well
-    !((a - b).abs() <= TOLERANCE * a.abs().max(b.abs()).max(TOLERANCE))
+    let difference = (a - b).abs();
+    difference.is_nan() || difference > TOLERANCE * a.abs().max(b.abs()).max(TOLERANCE)
 }
 
 /// Returns the numbers of a file, x fastest.
@@ -305,7 +306,8 @@ impl GraficHeader {
             ));
         }
         // some writers give the centre of the first cell
-        let is_shifted = |offset: &f64| !(offset.abs() <= (0.5 + TOLERANCE) * wanted.width);
+        let is_shifted =
+            |offset: &f64| offset.is_nan() || offset.abs() > (0.5 + TOLERANCE) * wanted.width;
         if self.offset.iter().any(is_shifted) {
             return Err(format!(
                 "begins at {:?} Mpc in another grid: files of zooms are not supported",
