@@ -21,7 +21,9 @@ def _group(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray], dims:
         raise Error(f"{target} exists and is not a Zarr store")
     group = zarr.open_group(str(target), mode="w")
     for name, values in arrays.items():
-        group.create_array(name, data=values, dimension_names=list(dims)[: values.ndim])
+        # also chunks of zeros, which the program does not accept as missing
+        config = {"write_empty_chunks": True}
+        group.create_array(name, data=values, dimension_names=list(dims)[: values.ndim], config=config)
 
 
 def _checked(name: str, values: Any, shape: tuple[int, ...] | None) -> np.ndarray:
