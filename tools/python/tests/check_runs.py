@@ -147,7 +147,7 @@ def grafic():
         assert np.array_equal(first.uniform("density").values, 1 + density.astype("f4").astype(float))
         # peculiar velocity times the scale factor, in units of 100 km/s
         for axis, values in zip("xyz", flow):
-            close(first.uniform(f"velocity_{axis}").values, values.astype("f4") * (0.02 / 100), 1e-14)
+            close(first.uniform(f"velocity_{axis}").values, values.astype("f4").astype(float) * (0.02 / 100), 1e-14)
         dark = first.particles("dark")
         order = np.argsort(dark.id.values)
         ours = np.stack([values.astype("f4").ravel() for values in velocity], 1).astype(float)
