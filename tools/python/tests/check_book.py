@@ -13,9 +13,21 @@ VIEWS = [
     {"name": "core", "kind": "snapshot", "interval": 0.001, "fields": ["density", "temperature"]},
     {"name": "movie", "kind": "picture", "steps": 10, "fields": ["density"]},
 ]
+COARSE = {
+    "domain.cells": [16, 16, 16],
+    "mesh.max_level": 0,
+    "particles.species.dark.mass": 6.739,
+    "particles.species.dark.initial.points": [16, 16, 16],
+    "output.view": [
+        {"name": "halos", "kind": "halos", "output_times": True, "precision": "double"},
+        {"name": "power", "kind": "spectrum", "output_times": True, "species": ["dark", "matter"], "interlaced": True},
+    ],
+}
+"""Changes of the deck `lcdm`: a quarter of its particles along each axis, and the views of the page on cosmology."""
 DECKS = {
     "sedov": ("sedov", {"mesh.max_level": 2, "time.end": 0.002, "output.interval": 0.001, "output.view": VIEWS}),
     "collapse": ("nfw", {"constants.n": 2000, "mesh.max_level": 1, "time.end": 0.02, "output.interval": 0.01}),
+    "lcdm": ("lcdm", COARSE),
 }
 """Small runs in the directories of the documents: deck and changes."""
 
