@@ -272,9 +272,8 @@ impl DiagnosticColumns {
         });
     }
 
-    /// Adds a column that is computed from earlier columns `of`, whose values in the same row `value` gets; a value is 0 without such a
-    /// column. Only rows of a run call `value`, one after the other: it may keep a state, which snapshots store
-    /// (`Engine::register_state`).
+    /// Adds a column that is computed from earlier columns `of` in the same row; the value of a column that does not exist is 0. A run calls
+    /// `value` once for each row, in order: it may sum over rows in a resource that snapshots store (`Engine::register_state`).
     pub fn add_of_columns<const N: usize>(
         world: &mut World,
         name: impl Into<Cow<'static, str>>,

@@ -1,5 +1,5 @@
-//! Series: a Zarr group whose arrays grow along their first dimension, `time`. Entries may also have any number of rows of a list,
-//! whose arrays grow along the dimension of the rows.
+//! Series: a Zarr group whose arrays grow along their first dimension, `time`. A series may also have ragged arrays, which grow along a
+//! dimension of their own: an entry appends any number of rows.
 //!
 //! [`Series::append`] writes the chunks, then the metadata of each array, then those of the group, which contain the metadata of
 //! all arrays. The last rename commits the entry: a killed run leaves whole entries and files that no metadata mention.
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 /// Entries in a chunk of the coordinates `time` and `step`.
 const ENTRIES: u64 = 1024;
-/// Rows in a chunk of the arrays of a list.
+/// Rows in a chunk of a ragged array.
 const ROWS: u64 = 1 << 14;
 /// Names of the coordinates of the entries, which are also the first dimension of all growing arrays.
 pub(crate) const TIME: &str = "time";
@@ -50,16 +50,17 @@ pub struct SeriesPlan {
     pub coordinates: Vec<(SeriesArray, Values)>,
     /// Arrays that grow.
     pub arrays: Vec<SeriesArray>,
-    /// List of which each entry has any number of rows.
+    /// Ragged arrays, if any.
     pub list: Option<SeriesList>,
 }
 
-/// Arrays of which each entry has any number of rows, after those of the entries before.
+/// Contiguous ragged arrays, as in the CF conventions: the rows of an entry follow those of the entries before, and the array `count` has the
+/// number of rows of each entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesList {
     /// Name of the dimension of the rows.
     pub dimension: String,
-    /// Attributes of the array `count`, which has the number of rows of each entry.
+    /// Attributes of the array `count`.
     pub count: Map<String, Value>,
     /// The arrays, without the dimension of the rows.
     pub arrays: Vec<SeriesArray>,
@@ -116,7 +117,7 @@ impl StoredArray {
     }
 }
 
-/// A list on disk.
+/// Ragged arrays on disk.
 struct StoredList {
     arrays: Vec<StoredArray>,
     /// Number of rows of each entry.
@@ -152,7 +153,7 @@ pub struct Series {
     attributes: Map<String, Value>,
     /// Metadata of the arrays that do not grow, by name.
     fixed: Vec<(String, Value)>,
-    /// Coordinates `time` and `step`, `count` if there is a list, then the other arrays that grow with the entries.
+    /// Coordinates `time` and `step`, `count` if there are ragged arrays, then the other arrays that grow with the entries.
     growing: Vec<StoredArray>,
     list: Option<StoredList>,
     times: Vec<f64>,
@@ -242,7 +243,10 @@ impl Series {
             series.steps = steps[..count].to_vec();
             if let Some(list) = &mut series.list {
                 let Values::U64(counts) = read(COUNT)? else {
-                    return Err(SnapshotError::corrupt(path, "its counts are no numbers"));
+                    return Err(SnapshotError::corrupt(
+                        path,
+                        "its array `count` has no integers",
+                    ));
                 };
                 list.counts = counts[..count.min(counts.len())].to_vec();
                 let rows = list.rows();
@@ -355,7 +359,7 @@ impl Series {
         Ok(other.map(|name| (name.clone(), "it is not among the fields now".into())))
     }
 
-    /// Appends an entry with the values of the growing arrays, in the order of the plan, and then those of the arrays of the list.
+    /// Appends an entry with the values of the growing arrays, in the order of the plan, and then the rows of the ragged arrays.
     ///
     /// # Errors
     /// [`SnapshotError::Io`]; [`SnapshotError::Request`] for values of another size.
@@ -402,7 +406,7 @@ impl Series {
         self.store(&arrays[1], chunk, &steps)
     }
 
-    /// Appends rows to a list. Chunks that are not full are written again with the next entry.
+    /// Appends rows to ragged arrays. A chunk that is not full is written again with the next entry.
     fn store_rows(&mut self, list: &mut StoredList, values: &[Values]) -> Result<()> {
         let before = list.rows();
         let mut count = None;
@@ -410,7 +414,11 @@ impl Series {
             let width = array.encoder.row_length();
             let rows = values.len() as u64 / width;
             if *count.get_or_insert(rows) != rows || rows * width != values.len() as u64 {
-                let text = format!("{}: {} values in a list", array.name, values.len());
+                let text = format!(
+                    "{}: {} values do not fill rows of {width}, or other ragged arrays have another number of rows",
+                    array.name,
+                    values.len()
+                );
                 return Err(SnapshotError::Request(text));
             }
             last.append_bytes(values.bytes());

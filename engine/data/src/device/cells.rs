@@ -588,11 +588,13 @@ impl DevicePool {
         if let Some((_, buffer)) = there.iter().find(|(known, _)| *known == bytes) {
             return Ok(buffer.address());
         }
-        // parameters that follow the time have new bytes in each step
-        if there.len() == MOST_STRUCTURES {
-            there.remove(0);
-        }
-        let buffer = self.device.buffer::<u8>(bytes.len())?;
+        // Parameters that follow the time have new bytes in each step. An upload follows earlier launches, so that it may replace the
+        // oldest structures; memory of another size is released, which waits for the device.
+        let oldest = (there.len() == MOST_STRUCTURES).then(|| there.remove(0).1);
+        let buffer = match oldest.filter(|buffer| buffer.len() == bytes.len()) {
+            Some(buffer) => buffer,
+            None => self.device.buffer::<u8>(bytes.len())?,
+        };
         self.device.upload(&buffer, 0, &bytes)?;
         let address = buffer.address();
         there.push((bytes, buffer));

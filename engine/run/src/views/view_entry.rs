@@ -4,7 +4,7 @@ use super::{ViewArray, ViewLayout};
 use nestar_engine_step::{Engine, Error};
 use nestar_snapshot::{DataType, Values};
 
-/// A configured view that computes its entries. Its series has arrays, a list with any number of rows in each entry, or both.
+/// A configured view that computes its entries. Its series has arrays, a list (ragged arrays), or both.
 pub trait ComputedView: Send + Sync {
     /// Describes the arrays and their coordinates, which do not change during a run.
     fn layout(&self) -> ViewLayout {
@@ -24,7 +24,7 @@ pub trait ComputedView: Send + Sync {
     fn entry(&self, sim: &Engine) -> Result<Option<ComputedEntry>, Error>;
 }
 
-/// A list of which each entry of a view has any number of rows.
+/// A list in a series of views: columns with one row for each object, such as a halo, stored as ragged arrays.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewList {
     /// Name of the dimension of the rows.
