@@ -147,6 +147,13 @@ impl Plugin for Cooling {
                 riemann.word()
             ));
         }
+        if Units::are_changing(sim) && sim.deck.has("cooling.redshift") {
+            let mut remarks = sim.world.resource_mut::<Remarks>();
+            remarks.0.push(
+                "[cooling] takes the rates of the redshift `cooling.redshift` during the whole run, although the universe expands"
+                    .into(),
+            );
+        }
         let account = sim.register_budget("cooling", &ENERGIES)?;
         for name in ENERGIES {
             let energy = "mass*length**2/time**2";

@@ -14,13 +14,13 @@ use std::sync::OnceLock;
 /// A box of numbers of the perturbations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Density contrast at a place.
+    /// Density contrast as a function of the present place (Eulerian).
     Density,
-    /// Displacement of matter by its initial place, along an axis.
+    /// Displacement along an axis as a function of the initial place (Lagrangian).
     Displacement(usize),
-    /// Velocity of matter by its initial place.
+    /// Velocity as a function of the initial place (Lagrangian).
     Velocity(usize),
-    /// Velocity of the matter that is at a place.
+    /// Velocity as a function of the present place (Eulerian).
     Flow(usize),
 }
 

@@ -136,7 +136,6 @@ pub struct MeshConfig {
     pub max_level: u32,
     /// Finest level that is open: a formula of t and, with `[cosmology]`, of `scale_factor` and `redshift`, rounded down. A level that is not open
     /// gets no new patches and loses those it has. Default: `max_level`.
-    #[schemars(extend("x-formula" = true))]
     pub open: Option<String>,
     /// Number of steps of a level between two regrids: a number, or one per level.
     #[key(default = PerLevel::Every(4))]
