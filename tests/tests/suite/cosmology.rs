@@ -170,7 +170,7 @@ fn a_pancake_keeps_its_shock_and_its_cold_voids() {
         "domain.cells=[64, 8, 8]",
         "domain.right_edge=[\"64 Mpc/h\", \"8 Mpc/h\", \"8 Mpc/h\"]",
         "mesh.max_level=2",
-        "mesh.refine=[{ criterion = \"formula\", when = \"abs(x - plane) < 10\" }]",
+        "mesh.refine=[{ criterion = \"formula\", when = \"abs(x - plane) < 5\" }]",
     ];
     for (place, settings) in [
         (0.0, &[][..]),
@@ -364,7 +364,8 @@ mass    = 0.8425
 initial = { kind = "lattice", points = [16, 16, 16], perturbed = true }
 "#;
 
-const SETTINGS: [&str; 4] = [
+/// Three root steps with a snapshot after each.
+pub(super) const SETTINGS: [&str; 4] = [
     "time.max_steps=3",
     "output.initial=true",
     "output.final=true",
@@ -410,28 +411,30 @@ fn levels_open_with_the_scale_factor() {
     );
 }
 
+/// Requires that a deck has the same snapshots on other devices and numbers of ranks as on one rank of the CPU.
+pub(super) fn require_equal_bits(text: &str, precision: &str, others: &[(&str, usize)]) {
+    let run = |device: &str, ranks: usize| {
+        let scratch = Scratch::new();
+        let settings = [&SETTINGS[..], &[precision, device]].concat();
+        let options = (0..ranks).map(|_| quietly_into(&scratch.run(), false));
+        for result in run_on_ranks(text, &settings, options.collect()) {
+            result.unwrap_or_else(|why| panic!("{device}, {ranks} ranks: {why}"));
+        }
+        digests(&scratch.run())
+    };
+    let reference = run("run.device=cpu", 1);
+    assert_eq!(reference.len(), 4);
+    for (device, ranks) in others {
+        let found = run(device, *ranks);
+        assert_eq!(found, reference, "{device}, {ranks} ranks, {precision}");
+    }
+}
+
 #[test]
 fn devices_and_ranks_do_not_matter() {
-    for (text, precision) in [
-        (BOTH, "run.precision=single"),
-        (RANDOM, "run.precision=double"),
-    ] {
-        let run = |device: &str, ranks: usize| {
-            let scratch = Scratch::new();
-            let settings = [&SETTINGS[..], &[precision, device]].concat();
-            let options = (0..ranks).map(|_| quietly_into(&scratch.run(), false));
-            for result in run_on_ranks(text, &settings, options.collect()) {
-                result.unwrap_or_else(|why| panic!("{device}, {ranks} ranks: {why}"));
-            }
-            digests(&scratch.run())
-        };
-        let reference = run("run.device=cpu", 1);
-        assert_eq!(reference.len(), 4);
-        for (device, ranks) in places(&[3], &[1, 2]) {
-            let found = run(device, ranks);
-            assert_eq!(found, reference, "{device}, {ranks} ranks, {precision}");
-        }
-    }
+    let others = places(&[3], &[1, 2]);
+    require_equal_bits(BOTH, "run.precision=single", &others);
+    require_equal_bits(RANDOM, "run.precision=double", &others);
 }
 
 /// A run that is resumed, with a later end, has the snapshots of a run to that end.
