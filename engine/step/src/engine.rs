@@ -369,9 +369,7 @@ impl Engine {
     /// # Errors
     /// Unknown keys, tables or boundaries; functions that do not match their fields; an ambiguous order.
     pub fn finish_setup(&mut self) -> Result<(), Error> {
-        for work in std::mem::take(&mut self.deferred) {
-            work(self)?;
-        }
+        self.run_deferred_setup()?;
         self.check_boundary_words()?;
         self.check_derived()?;
         self.deck.finish()?;
@@ -381,8 +379,19 @@ impl Engine {
         self.build_order()
     }
 
-    /// Builds all schedules, including halo exchanges.
+    fn run_deferred_setup(&mut self) -> Result<(), Error> {
+        for work in std::mem::take(&mut self.deferred) {
+            work(self)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the deferred parts of the setup and builds all schedules, including halo exchanges.
+    ///
+    /// # Errors
+    /// Errors of the deferred parts; an ambiguous order.
     pub fn build_order(&mut self) -> Result<(), Error> {
+        self.run_deferred_setup()?;
         let schedules = &mut self.driver.schedules;
         schedules.build(&mut self.world).map_err(Error::Setup)
     }

@@ -49,6 +49,25 @@ fn plans_predict_the_initial_hierarchy_of_every_shipped_deck() {
     }
 }
 
+/// Gas with floors after sources that run as a part of the step of their own.
+const FLOORS_AND_SOURCES: [&str; 4] = [
+    "units={ length_cgs = 3e21, mass_cgs = 2e43, time_cgs = 3e15 }",
+    "hydro.mean_molecular_weight=0.6",
+    "cooling={ split = true, table = { temperature_k = [1e4, 1e6], lambda = [1e-23, 3e-23] } }",
+    "floors={ temperature_k = 1 }",
+];
+
+#[test]
+fn plans_include_systems_that_plugins_add_last() {
+    agreed("floors", || build(BLAST, &FLOORS_AND_SOURCES));
+    let mut sim = build(BLAST, &FLOORS_AND_SOURCES);
+    let foreseen = sim.with(|sim| {
+        sim.preview_hierarchy(|_| ())?;
+        sim.finish_setup()
+    });
+    foreseen.expect("a preview, then the setup, as in `nestar check`");
+}
+
 const WALLS: &str =
     "domain.boundary={ x = [\"reflecting\", \"outflow\"], y = \"diode\", z = \"outflow\" }";
 const ODD: &str = "domain.cells=[24, 16, 40]";
