@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 64] = shipped![
+pub const DECKS: [ShippedDeck; 68] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -43,12 +43,15 @@ pub const DECKS: [ShippedDeck; 64] = shipped![
     "heat-pulse",
     "hernquist",
     "implosion",
+    "infall",
     "isentropic-vortex",
     "isothermal-shock",
     "jeans",
     "kelvin-helmholtz",
     "koyama-inutsuka",
     "lcdm",
+    "lss-baryons",
+    "lyman-alpha",
     "magnetic-cloud",
     "magnetic-collapse",
     "magnetic-loop",
@@ -75,6 +78,7 @@ pub const DECKS: [ShippedDeck; 64] = shipped![
     "sod-z",
     "spherical-collapse",
     "thermal-instability",
+    "top-hat",
     "toro",
     "tracers",
     "tracers-turbulence",

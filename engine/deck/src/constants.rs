@@ -33,11 +33,9 @@ pub(crate) struct NamedNumbers {
 }
 
 impl NamedNumbers {
-    /// Reads the constants of a deck, which may use the words of `units`; a constant hides a word of the same name.
-    ///
-    /// # Errors
-    /// The entry is not a table, a name is invalid or reserved, or a value is not a finite number.
-    pub fn read(root: &DeckNode, units: Option<&CodeUnits>) -> Result<Self, DeckError> {
+    /// Reads the constants of a deck, which may use the words of `units`; a constant hides a word of the same name. Returns the valid constants,
+    /// and the first error: the entry is not a table, a name is invalid or reserved, or a value is not a finite number.
+    pub fn read(root: &DeckNode, units: Option<&CodeUnits>) -> (Self, Option<DeckError>) {
         let words = units.map_or_else(Vec::new, CodeUnits::words).into_iter();
         let table = root.get(CONSTANTS);
         let is_hidden = |word: &str| table.is_some_and(|table| table.node.get(word).is_some());
@@ -49,20 +47,25 @@ impl NamedNumbers {
             units: units.cloned(),
         };
         let Some(table) = table else {
-            return Ok(found);
+            return (found, None);
         };
         if !matches!(table.node.value, DeckValue::Table(_)) {
             let message = format!("`{CONSTANTS}` must be a table, written [{CONSTANTS}]");
-            return Err(Fault::at(&table.node.location, message).into());
+            return (found, Some(Fault::at(&table.node.location, message).into()));
         }
+        let mut first = None;
         for entry in table.node.entries() {
-            let number = constant(entry, &found)?;
-            let (named, place) = ((entry.key.clone(), number.value), found.own.len());
-            found.own.push(named.clone());
-            found.known.insert(place, named);
-            found.dimensions.insert(place, number.dimension);
+            match constant(entry, &found) {
+                Ok(number) => {
+                    let (named, place) = ((entry.key.clone(), number.value), found.own.len());
+                    found.own.push(named.clone());
+                    found.known.insert(place, named);
+                    found.dimensions.insert(place, number.dimension);
+                }
+                Err(why) => first = first.or(Some(why)),
+            }
         }
-        Ok(found)
+        (found, first)
     }
 
     /// Evaluates a number with a unit, such as `30 Myr` or `-1e-24 g/cm3`; `None` if the text is none. A `key_unit` such as

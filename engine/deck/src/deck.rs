@@ -39,6 +39,8 @@ pub struct Deck {
     /// Keys that [`Deck::fill`] has set.
     filled: Vec<FilledKey>,
     names: NamedNumbers,
+    /// Why a constant is invalid, if the deck has no table of units. It may need units that a plugin defines later.
+    invalid_constant: Option<DeckError>,
     /// Code units, or the errors in their table.
     units: Result<CodeUnits, DeckError>,
     /// `true` if a plugin has defined the units.
@@ -131,6 +133,7 @@ impl Deck {
         DeckError::check(faults)?;
         let mut deck = Deck {
             names: NamedNumbers::default(),
+            invalid_constant: None,
             units: Ok(CodeUnits::default()),
             units_are_derived: false,
             tables: Ok(TabulatedFunctions::default()),
@@ -251,6 +254,9 @@ impl Deck {
         self.units()?;
         let mut faults = Vec::new();
         let (node, tag) = self.checked_table(shape, path, tag, &mut faults);
+        if let (false, Some(invalid)) = (faults.is_empty(), &self.invalid_constant) {
+            faults.extend(invalid.faults().iter().cloned());
+        }
         DeckError::check(faults)?;
         let empty = || toml::Value::Table(toml::Table::new());
         let value = node.as_ref().map_or_else(empty, DeckNode::to_toml);
@@ -389,6 +395,8 @@ impl Deck {
     pub fn check_among(&self, tables: &[TableSchema], others: &[&str]) -> Result<(), DeckError> {
         let mut faults = Vec::new();
         let mut keys = Vec::new();
+        // what uses the constant would be invalid as well
+        self.require_constants()?;
         let wrong = [self.units.as_ref().err(), self.tables.as_ref().err()];
         let wrong = wrong.into_iter().flatten().flat_map(DeckError::faults);
         faults.extend(wrong.cloned());
@@ -411,6 +419,7 @@ impl Deck {
     /// # Errors
     /// Lists each table and top-level key that has not been taken, with its position and the most similar known name.
     pub fn finish(&self) -> Result<(), DeckError> {
+        self.require_constants()?;
         self.curves()?;
         let keys: Vec<String> = self
             .claims
@@ -563,7 +572,9 @@ impl Deck {
             let why = format!("the units follow from [{from}]: remove the table [{UNITS}]");
             return Err(self.error_at(UNITS, why));
         }
-        self.names = NamedNumbers::read(&self.root, Some(&units))?;
+        let (names, invalid) = NamedNumbers::read(&self.root, Some(&units));
+        (self.names, self.invalid_constant) = (names, invalid);
+        self.require_constants()?;
         self.units = Ok(units);
         self.units_are_derived = true;
         self.tables = self.read_tables();
@@ -589,12 +600,13 @@ impl Deck {
     /// Reads the names that other tables use: units, constants and tabulated functions.
     ///
     /// # Errors
-    /// A constant is invalid. Errors in units and functions are reported on use, because overrides may still correct them.
+    /// The deck has units, and a constant is invalid. Other errors are reported on use, because overrides may still correct units and functions,
+    /// and a plugin may still define units for the constants.
     fn read_names(&mut self) -> Result<(), DeckError> {
         self.tables = Ok(TabulatedFunctions::default());
         self.units = Ok(CodeUnits::default());
         // the table of units may use constants that do not depend on units
-        self.names = NamedNumbers::read(&self.root, None).unwrap_or_default();
+        self.names = NamedNumbers::read(&self.root, None).0;
         self.units = self.read_units();
         // the values of invalid units are not used: the error is reported first
         let units = self.units.clone().unwrap_or_default();
@@ -602,9 +614,20 @@ impl Deck {
             Ok(units) => units.if_dimensional(),
             Err(_) => Some(&units),
         };
-        self.names = NamedNumbers::read(&self.root, units)?;
+        (self.names, self.invalid_constant) = NamedNumbers::read(&self.root, units);
         self.tables = self.read_tables();
-        Ok(())
+        match units {
+            Some(_) => self.require_constants(),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if a constant is invalid. Call it when no plugin defines units any more.
+    ///
+    /// # Errors
+    /// The first invalid constant.
+    pub fn require_constants(&self) -> Result<(), DeckError> {
+        self.invalid_constant.clone().map_or(Ok(()), Err)
     }
 
     fn read_units(&self) -> Result<CodeUnits, DeckError> {

@@ -146,6 +146,7 @@ fn assemble<'a>(
 ) -> Result<nestar_engine::Engine, Error> {
     let selected = parts(&mut deck, root)?;
     prepare(&mut deck, &selected.plugins)?;
+    deck.require_constants()?;
     let mesh: MeshConfig = deck.table("mesh")?;
     let settings = mesh.settings(&deck)?;
     let mut time = TimeConfig::default();

@@ -71,6 +71,7 @@ mod supernova_remnant;
 mod symmetry;
 mod temperature;
 mod thermal;
+mod top_hat;
 mod transient_fields;
 mod transport;
 mod units;

@@ -1,6 +1,6 @@
 //! Named constants, and expressions in place of numbers.
 
-use nestar_deck::{Deck, TableSchema, schema};
+use nestar_deck::{CodeUnits, Deck, TableSchema, schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,6 +172,33 @@ fn errors_have_their_location() {
         assert!(found.contains(wanted), "{to}:\n{found}");
         assert_eq!(found.matches("cloud.toml:").count(), 1, "{to}:\n{found}");
     }
+}
+
+/// Constants may have units that a plugin defines after the deck is read, and other constants may use them.
+#[test]
+fn constants_wait_for_units_that_a_plugin_defines() {
+    let text = "[constants]\nr0 = \"3 kpc\"\nd = \"2*r0\"\nn = 4\n";
+    let mut deck = Deck::parse("deck", text).expect("a deck");
+    let why = deck.require_constants().expect_err("no units").to_string();
+    assert!(why.contains("deck:2:6") && why.contains("[units]"), "{why}");
+    let names = |deck: &Deck| {
+        deck.constants()
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&deck), ["n"]);
+    let units = CodeUnits {
+        length_cgs: 3.085_677_581_491_367e21,
+        ..CodeUnits::default()
+    };
+    deck.define_units("box", units).expect("valid constants");
+    let found: Vec<f64> = deck.constants().iter().map(|(_, value)| *value).collect();
+    assert!(
+        (found[0] - 3.0).abs() < 1e-12 && (found[1] - 6.0).abs() < 1e-12,
+        "{found:?}"
+    );
+    assert_eq!(names(&deck), ["r0", "d", "n"]);
 }
 
 #[test]

@@ -465,7 +465,9 @@ fn random_numbers_need_cells_and_a_constant_seed() {
     let unknown = of("q", &variables).expect_err("q").to_string();
     assert!(!unknown.contains("cell"), "{unknown}");
     let text = "[constants]\na = \"2*random(1)\"\n";
-    let why = Deck::parse("deck", text)
+    let deck = Deck::parse("deck", text).expect("a deck");
+    let why = deck
+        .require_constants()
         .expect_err("a constant")
         .to_string();
     assert!(

@@ -148,7 +148,7 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
         every => (steps.root / every as f64).floor(),
     };
     let ends = f64::from(u8::from(settings.initial) + u8::from(settings.last));
-    let count = ends + by_time + by_steps;
+    let count = ends + by_time + by_steps + listed(&settings.times, sim);
     let more = match settings.wall_interval > 0.0 {
         true => ", plus those by output.wall_interval",
         false => "",
@@ -160,11 +160,22 @@ pub fn output(sim: &Engine, steps: &Steps) -> String {
     )
 }
 
+/// Returns how many of the listed times lie between the start and the end of the run.
+fn listed(times: &[f64], sim: &Engine) -> f64 {
+    let inner = times
+        .iter()
+        .filter(|t| **t > 0.0 && **t < sim.settings.time.end);
+    inner.count() as f64
+}
+
 /// Describes the views of a run with constant hierarchy.
 pub fn views(sim: &Engine, steps: &Steps) -> String {
     let describe = |own: ViewSummary| {
         let config = &own.config;
         let mut count = 1.0 + config.times.len() as f64;
+        if config.output_times {
+            count += listed(&sim.settings.output.times, sim) + 1.0;
+        }
         if config.interval > 0.0 {
             count += (steps.time / config.interval + 1e-9).floor();
         }
