@@ -47,7 +47,8 @@ fn a_top_hat_starts_on_the_exact_solution() {
     let constant = |name: &str| -> f64 {
         let line = TOP_HAT.lines().find(|line| line.starts_with(name));
         let value = line.and_then(|line| line.split(['=', '#']).nth(1));
-        value.and_then(|text| text.trim().parse().ok()).expect(name)
+        let number = value.map(|text| text.trim().trim_matches('"').trim_end_matches(" Mpc/h"));
+        number.and_then(|text| text.parse().ok()).expect(name)
     };
     let (a, step) = (0.02, 1e-7);
     let change = ratio(angle(a + step)) - ratio(angle(a - step));
