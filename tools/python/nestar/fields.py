@@ -60,9 +60,9 @@ def _fraction(name: str) -> Callable[[Block], np.ndarray]:
 
 
 def _thermal_energy(block: Block) -> np.ndarray:
-    """Returns the thermal energy density: its own array with dual energy, otherwise a difference of energies."""
+    """Returns a new array with the thermal energy density: that of dual energy, otherwise a difference of energies."""
     if "internal_energy" in block.snapshot.stored:
-        return block["internal_energy"]
+        return block["internal_energy"].copy()
     thermal = _square(block, _MOMENTUM)
     thermal *= -0.5
     thermal /= block["density"]
@@ -75,7 +75,12 @@ def _polytropic_pressure(constant: float, gamma: float) -> Callable[[Block], np.
 
 
 def _pressure(gamma: float) -> Callable[[Block], np.ndarray]:
-    return lambda block: (gamma - 1.0) * _thermal_energy(block)
+    def pressure(block: Block) -> np.ndarray:
+        thermal = _thermal_energy(block)
+        thermal *= gamma - 1.0
+        return thermal
+
+    return pressure
 
 
 def _coordinate(axis: int) -> Callable[[Block], np.ndarray]:

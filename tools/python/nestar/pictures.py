@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
 PIXELS = 4096
 """Pictures have the finest level with at most this number of pixels along each axis, unless a level is chosen."""
 _MOST_CELLS = 2**31
+_BAND = 64
+"""Rows of pixels of a projection that are computed together."""
 
 
 @dataclass
@@ -214,41 +219,74 @@ def uniform(self: Snapshot, field: str, level: int = 0, *, x: Any = None, y: Any
 
 
 class _Columns:
-    """Sums along an axis on the pixels of a window; each level adds to its own image."""
+    """Sums along an axis on the pixels of a window; each level has its own images, of the part where it has patches."""
 
     def __init__(self, window: Window, axes: tuple[int, ...], count: int) -> None:
         self.axes, self.count, self.window = axes, count, window
-        self.part = window.at(0)
-        self.images = [self._zeros() for _ in range(count)]
+        self.parts: dict[int, Window] = {}
+        self.images: dict[int, list[np.ndarray]] = {}
 
-    def _zeros(self) -> np.ndarray:
-        return np.zeros([self.part.high[a] - self.part.low[a] for a in self.axes])
-
-    def refine(self, level: int) -> None:
-        """Goes to the pixels of this level, if they are not finer than those of the window."""
-        while self.part.level < min(level, self.window.level):
-            finer = self.window.at(self.part.level + 1)
-            self.images = [_upsampled(image, self.part, finer, self.axes) for image in self.images]
-            self.part = finer
+    def open(self, level: int, blocks: Sequence[Block]) -> None:
+        """Makes the images of a level from 0 to that of the window for the patches that will be added."""
+        origin = np.concatenate([block.origin * 2.0 ** (level - block.level) for block in blocks])
+        whole = self.window.at(level)
+        low = np.maximum(np.floor(origin.min(axis=0) / PATCH).astype(np.int64) * PATCH, whole.low)
+        high = np.minimum(np.floor(origin.max(axis=0) / PATCH).astype(np.int64) * PATCH + PATCH, whole.high)
+        self.parts[level] = Window(level, low, high)
+        shape = [high[a] - low[a] for a in self.axes]
+        self.images[level] = [np.zeros(shape) for _ in range(self.count)]
 
     def add(self, block: Block, sums: list[np.ndarray]) -> None:
         """Adds sums of patches along the axis, `[patch, pixel, pixel]`."""
-        finer = 2 ** (block.level - self.part.level)
+        level = min(block.level, self.window.level)
+        finer = 2 ** (block.level - level)
         within = min(finer, PATCH)
         size = PATCH // within
-        place = block.origin[:, self.axes] // finer // size - self.part.low[list(self.axes)] // size
+        place = block.origin[:, self.axes] // finer // size - self.parts[level].low[list(self.axes)] // size
         # patches of one column are added first
         order = np.lexsort((place[:, 1], place[:, 0]))
         place = place[order]
         starts = np.flatnonzero(np.r_[True, np.any(np.diff(place, axis=0) != 0, axis=1)])
-        for image, values in zip(self.images, sums):
+        for image, values in zip(self.images[level], sums):
             if finer > 1:
                 values = values.reshape(-1, size, within, size, within).mean(axis=(2, 4)) * (within / finer) ** 2
             _put(image, place[starts], np.add.reduceat(values[order], starts, axis=0), add=True)
 
-    def finish(self) -> list[np.ndarray]:
-        self.refine(self.window.level)
-        return [_trimmed(image, self.window, self.part, self.axes) for image in self.images]
+    def finish(self, combine: Callable[[list[np.ndarray]], np.ndarray]) -> np.ndarray:
+        """Returns the image in which each pixel is `combine` of its sums; threads make bands of it."""
+        low, high = ([int(edge[a]) for a in self.axes] for edge in (self.window.low, self.window.high))
+        image = np.empty([last - first for first, last in zip(low, high)])
+
+        def band(first: int) -> None:
+            last = min(first + _BAND, high[0])
+            sums = [np.zeros((last - first, image.shape[1])) for _ in range(self.count)]
+            for level, part in self.parts.items():
+                for total, own in zip(sums, self.images[level]):
+                    self._add_band(total, own, part, [first, low[1]])
+            image[first - low[0] : last - low[0]] = combine(sums)
+
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(band, range(low[0], high[0], _BAND)))
+        return image
+
+    def _add_band(self, total: np.ndarray, image: np.ndarray, part: Window, corner: list[int]) -> None:
+        """Adds the image of a level to a part of the window whose first pixel is `corner`."""
+        factor = 2 ** (self.window.level - part.level)
+        own = [int(part.low[a]) for a in self.axes]
+        first = [max(edge, o * factor) for edge, o in zip(corner, own)]
+        last = [
+            min(edge + n, (o + m) * factor) for edge, n, o, m in zip(corner, total.shape, own, image.shape)
+        ]
+        if first[0] >= last[0] or first[1] >= last[1]:
+            return
+        rows = np.arange(first[0], last[0]) // factor - own[0]
+        begin, end = first[1] // factor - own[1], -(-last[1] // factor) - own[1]
+        row, inverse = np.unique(rows, return_inverse=True)
+        wide = np.repeat(image[row[0] : row[-1] + 1, begin:end], factor, axis=1)
+        cut = first[1] - (begin + own[1]) * factor
+        wide = wide[:, cut : cut + last[1] - first[1]]
+        target = total[first[0] - corner[0] : last[0] - corner[0], first[1] - corner[1] : last[1] - corner[1]]
+        target += wide[inverse]
 
 
 def project(self: Snapshot, field: str, axis: str = "z", weight: str | None = None, level: int | None = None, *,
@@ -288,22 +326,23 @@ def project(self: Snapshot, field: str, axis: str = "z", weight: str | None = No
             found.append(np.broadcast_to(share, block.shape).sum(axis=3 - normal))
         return found
 
-    deep = Window(window.level, window.low, window.high)
     columns = _Columns(window, axes, 1 if weight is None else 2)
     whole = window.at(window.level)
-    deep.low, deep.high = whole.low.copy(), whole.high.copy()
-    blocks = list(self.blocks(lambda own: own.leaf & deep.contains(own, (0, 1, 2))))
+    blocks = list(self.blocks(lambda own: own.leaf & whole.contains(own, (0, 1, 2))))
+    for level, of_level in groupby(blocks, lambda block: min(block.level, window.level)):
+        columns.open(level, list(of_level))
     for block, own in zip(blocks, self.map(sums, blocks)):
-        columns.refine(block.level)
         columns.add(block, own)
-    images = columns.finish()
     if weight is None:
         units, name = self.units.product(found.units, "length"), f"{found.long_name} integrated along {axis}"
-        return _labelled(self, images[0], window, axes, units, (field, name))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        image = np.divide(images[0], images[1], out=images[0])
+        return _labelled(self, columns.finish(lambda totals: totals[0]), window, axes, units, (field, name))
+
+    def mean(totals: list[np.ndarray]) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.divide(totals[0], totals[1], out=totals[0])
+
     name = f"{found.long_name}, mean along {axis} by {weight}"
-    return _labelled(self, image, window, axes, found.units, (field, name))
+    return _labelled(self, columns.finish(mean), window, axes, found.units, (field, name))
 
 
 def _project_particles(snapshot: Snapshot, field: str, normal: int, ranges: list[tuple[float, float]],

@@ -15,7 +15,7 @@ import numpy as np
 from . import exports, fields, lazy, pictures, rays, statistics
 from .errors import Error, unknown
 from .fields import CELLS, PATCH, Field
-from .store import Array, Store
+from .store import Array, Store, starts
 from .units import Quantity, Units
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Block:
         array = self.snapshot.store.arrays.get(f"{self._group}/{name}")
         if array is None:
             return np.full(self.shape, np.nan)
-        return array.read(self.rows).astype(np.float64, copy=False)
+        return array.read(self.rows, np.float64)
 
     def __getitem__(self, name: str) -> np.ndarray:
         if name not in self._values:
@@ -85,6 +85,12 @@ class Level:
     def leaf(self) -> np.ndarray:
         """`True` for each patch without children."""
         return self.array("leaf").read() == 1
+
+    @cached_property
+    def chunk_rows(self) -> int:
+        """Largest number of patches in a chunk of a field."""
+        arrays = self.snapshot.store.children(self.group).values()
+        return max((array.chunk_rows for array in arrays if array.dims == CELLS), default=0) or 1
 
     def array(self, name: str) -> Array:
         """Returns an array of the level as it is stored."""
@@ -194,8 +200,15 @@ class Snapshot:
         """Yields all leaf patches, or those for which `chosen` is true, in groups of one level."""
         for level in self._levels:
             rows = np.flatnonzero(level.leaf if chosen is None else chosen(level))
-            for first in range(0, len(rows), ROWS):
-                yield Block(level, rows[first : first + ROWS])
+            if not len(rows):
+                continue
+            # all rows of a chunk are in one block, so that it is decoded once
+            ends = [*starts(rows // level.chunk_rows)[1:], len(rows)]
+            first = 0
+            for end, following in zip(ends, [*ends[1:], np.inf]):
+                if following - first > ROWS:
+                    yield Block(level, rows[first:end])
+                    first = end
 
     def map(self, work: Callable[[Block], T], blocks: Sequence[Block], keep: Sequence[str] = ()) -> Iterator[T]:
         """Yields the results of a function for each block in their order; threads compute some blocks ahead.

@@ -20,6 +20,13 @@ NEWEST_VERSION = 2
 _ABSENT = 2**64 - 1
 
 
+def starts(values: np.ndarray) -> list[int]:
+    """Returns where runs of equal values begin."""
+    if not len(values):
+        return []
+    return [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()]
+
+
 class Array:
     """An array of a store, whose rows are read on demand."""
 
@@ -55,49 +62,47 @@ class Array:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def read(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Returns these rows, in ascending order, or all rows; reads only the chunks that contain them."""
-        if not self.chunk_rows:
-            return self._read_by_zarr(rows)
-        rows = np.arange(len(self)) if rows is None else np.asarray(rows, dtype=np.int64)
-        if not len(rows):
-            return np.empty((0, *self.shape[1:]), self.dtype)
-        chunks = np.unique(rows // self.chunk_rows)
-        values = np.empty((len(chunks) * self.chunk_rows, *self.shape[1:]), self.dtype)
-        per_shard = self.shard_rows // self.chunk_rows
-        shards = chunks // per_shard
-        first = 0
-        for shard in np.unique(shards):
-            count = int(np.count_nonzero(shards == shard))
-            numbers = chunks[first : first + count] % per_shard
-            self._read_shard(int(shard), numbers, values[first * self.chunk_rows : (first + count) * self.chunk_rows])
-            first += count
-        place = np.searchsorted(chunks, rows // self.chunk_rows) * self.chunk_rows + rows % self.chunk_rows
-        if place[-1] - place[0] == len(rows) - 1:
-            return values[place[0] : place[-1] + 1]
-        return values[place]
+    def read(self, rows: np.ndarray | None = None, dtype: Any = None) -> np.ndarray:
+        """Returns these rows, in ascending order, or all rows; reads only the chunks that contain them.
 
-    def _read_shard(self, shard: int, numbers: np.ndarray, values: np.ndarray) -> None:
-        """Reads chunks of a shard, one after the other, into `values`."""
+        The values are converted to `dtype`, chunk by chunk.
+        """
+        if not self.chunk_rows:
+            return self._read_by_zarr(rows).astype(dtype or self.dtype, copy=False)
+        rows = np.arange(len(self)) if rows is None else np.asarray(rows, dtype=np.int64)
+        values = np.empty((len(rows), *self.shape[1:]), dtype or self.dtype)
+        chunks = rows // self.chunk_rows
+        begins = starts(chunks)
+        shards = chunks[begins] * self.chunk_rows // self.shard_rows
+        firsts = starts(shards)
+        within = rows % self.chunk_rows
+        for first, end in zip(firsts, [*firsts[1:], len(begins)]):
+            edges = [*begins[first:end], *(begins[end : end + 1] or [len(rows)])]
+            parts = [within[low:high] for low, high in zip(edges, edges[1:])]
+            self._read_shard(int(shards[first]), chunks[begins[first:end]], parts, values[edges[0] :])
+        return values
+
+    def _read_shard(self, shard: int, numbers: np.ndarray, parts: list[np.ndarray], values: np.ndarray) -> None:
+        """Reads rows of chunks of a shard, one after the other, into the first rows of `values`."""
         key = self.separator.join(["c", str(shard)] + ["0"] * (len(self.shape) - 1))
         path = self.store.path / self.name / key
         try:
             file = os.open(path, os.O_RDONLY)
         except FileNotFoundError:
-            values[...] = self.fill
+            values[: sum(map(len, parts))] = self.fill
             return
         except OSError as error:
             raise Error(f"{path}: {error.strerror}") from None
         try:
             try:
-                self._decode(file, numbers, values)
+                self._decode(file, numbers % (self.shard_rows // self.chunk_rows), parts, values)
             except (ValueError, RuntimeError, OSError) as error:
                 raise Error(f"{path} is damaged ({error}); `nestar verify` checks all files") from None
         finally:
             os.close(file)
 
-    def _decode(self, file: int, numbers: np.ndarray, values: np.ndarray) -> None:
-        per_shard, rows = self.shard_rows // self.chunk_rows, self.chunk_rows
+    def _decode(self, file: int, numbers: np.ndarray, parts: list[np.ndarray], values: np.ndarray) -> None:
+        per_shard = self.shard_rows // self.chunk_rows
         length = 16 * per_shard + 4
         size = os.fstat(file).st_size
         if size < length:
@@ -107,25 +112,30 @@ class Array:
             raise ValueError("checksum of the index")
         spans = np.frombuffer(index[:-4], "<u8").reshape(per_shard, 2)[numbers]
         present = spans[spans[:, 0] != _ABSENT]
-        if not len(present):
-            values[...] = self.fill
-            return
-        # one read of the part of the file that contains the chunks
-        begin, end = int(present[:, 0].min()), int(present.sum(axis=1).max())
+        begin, end = (int(present[:, 0].min()), int(present.sum(axis=1).max())) if len(present) else (0, 0)
         if end > size:
             raise ValueError("a chunk is outside")
+        # one read of the part of the file that contains the chunks
         whole = end - begin <= 2 * int(present[:, 1].sum())
         data = memoryview(os.pread(file, end - begin, begin)) if whole else None
-        for n, (offset, count) in enumerate(spans.tolist()):
-            target = values[n * rows : (n + 1) * rows]
+        # stays in the cache of a core
+        chunk_values = np.empty((self.chunk_rows, *self.shape[1:]), self.dtype)
+        first = 0
+        for (offset, count), rows in zip(spans.tolist(), parts):
+            target = values[first : first + len(rows)]
+            first += len(rows)
             if offset == _ABSENT:
                 target[...] = self.fill
                 continue
             chunk = data[offset - begin : offset - begin + count] if data else os.pread(file, count, offset)
-            body = chunk[:-4]
-            if google_crc32c.value(bytes(body)) != int.from_bytes(chunk[-4:], "little"):
+            body = bytes(chunk[:-4])
+            if google_crc32c.value(body) != int.from_bytes(chunk[-4:], "little"):
                 raise ValueError("checksum of a chunk")
-            decompress(body, target)
+            decompress(body, chunk_values)
+            if rows[-1] - rows[0] == len(rows) - 1:
+                target[...] = chunk_values[rows[0] : rows[-1] + 1]
+            else:
+                target[...] = chunk_values[rows]
 
     def _read_by_zarr(self, rows: np.ndarray | None) -> np.ndarray:
         import zarr

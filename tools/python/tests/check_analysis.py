@@ -66,6 +66,13 @@ def projections(snapshot, cells, grid):
         mean = snapshot.project("velocity_x", name, weight="mass", level=snapshot.levels[-1])
         momentum = snapshot.uniform("momentum_x", snapshot.levels[-1]).values
         close(mean.values, momentum.sum(axis=2 - axis) / grid.values.sum(axis=2 - axis), 1e-11)
+    # parts of the picture, with edges within coarse cells
+    for level in range(snapshot.levels[-1] + 2):
+        whole = snapshot.project("density", "z", level=level)
+        parts = {dim: (float(whole[dim][n]), float(whole[dim][-1 - n])) for dim, n in (("x", 3), ("y", 1))}
+        part = snapshot.project("density", "z", level=level, **parts)
+        close(part.values, whole.sel(x=part.x, y=part.y).values, 1e-14)
+        assert abs(part.sizes["x"] - (whole.sizes["x"] - 6)) <= 1
     # a part of the depth that begins and ends within cells
     low, high = float(cells.left[2]) + 0.217, float(cells.left[2]) + 0.871
     found = snapshot.project("density", "z", z=(low, high), level=snapshot.levels[-1])
@@ -110,6 +117,21 @@ def distributions(snapshot, cells):
     brute = np.histogram2d(cells.value, momentum, edges, weights=cells.volume * cells.value)[0]
     assert both.dims == ("momentum_y", "density")
     close(both.values, brute.T)
+
+
+def edges_of_bins():
+    """Each value is in the bin that its comparison with the edges gives."""
+    random = np.random.default_rng(8)
+    for low, high in ((0.1, 3.7), (1e-30, 1e30), (1e-300, 1e300), (1.0, 1.0001)):
+        for logarithmic, count in ((False, 1), (False, 1000), (True, 1), (True, 64), (True, 1000)):
+            bins = nestar.statistics.Bins(low, high, count, logarithmic, "density")
+            edges = bins.edges
+            inside = random.uniform(low, high, 1000), np.exp(random.uniform(np.log(low), np.log(high), 1000))
+            near = [edges, np.nextafter(edges, 0), np.nextafter(edges, np.inf)]
+            values = np.concatenate([*inside, *near, [np.nan, np.inf, -np.inf, 0.0, -1.0, 2 * high]])
+            expected = np.clip(np.searchsorted(edges, values, "right") - 1, 0, count - 1)
+            expected[~((values >= low) & (values <= high))] = count
+            assert np.array_equal(bins.index(values), expected), (low, high, logarithmic, count)
 
 
 def rays(snapshot, cells):
@@ -218,6 +240,7 @@ def main():
     single = nestar.run(ONE_PATCH, watch=False, set={"output.directory": "single"}).snapshots[-1].path
     derived(path, stored)
     units(path)
+    edges_of_bins()
     particles(nestar.open(path))
     for own in (path, single):
         snapshot, cells = nestar.open(own, units="code"), Cells(own)
