@@ -12,6 +12,7 @@ use crate::fields::{
 };
 use crate::order::{Advance, Aligned, Ready};
 use crate::register::prepare_update;
+use crate::units::{ACCELERATION, Units};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Real, device};
@@ -30,9 +31,9 @@ fn none<R: Real>(_: [R; 3]) -> [R; 3] {
 
 /// Returns the declaration of the field. If reflecting faces mirror the attracting matter (`mirrored`), they also mirror
 /// the acceleration.
-fn spec(own: bool, mirrored: bool) -> FieldSpec {
+fn spec(own: bool, mirrored: bool, units: &str) -> FieldSpec {
     let component = |name: &str, whose: &str| Component {
-        units: "length/time**2".into(),
+        units: units.into(),
         dimension: [1, 0, -2],
         long_name: format!("acceleration along {name}{whose}"),
         ..Component::scalar(name)
@@ -71,10 +72,11 @@ impl Plugin for Accelerations {
         let gravity = sim.deck.has("gravity");
         let own = gravity && sim.world.contains_resource::<OwnPotentialRequested>();
         let mirrored = sim.world.contains_resource::<AccelerationMirrored>();
-        sim.register_field::<Acceleration>(spec(own, mirrored))?;
+        let units = Units::of_gravity(sim, ACCELERATION);
+        sim.register_field::<Acceleration>(spec(own, mirrored, &units))?;
         prepare_update::<Acceleration, none>(sim);
         if sim.world.contains_resource::<PairAccelerationRequested>() {
-            sim.register_field::<PairAcceleration>(pair_spec(mirrored))?;
+            sim.register_field::<PairAcceleration>(pair_spec(mirrored, &units))?;
             prepare_update::<PairAcceleration, none>(sim);
         }
         sim.system_in(Ready::Recompute, clear_initial_acceleration)
@@ -89,11 +91,11 @@ impl Plugin for Accelerations {
 
 /// Returns the specification of [`PairAcceleration`], which kernels read like [`Acceleration`]. Particles need it only at the
 /// time of their level.
-fn pair_spec(mirrored: bool) -> FieldSpec {
+fn pair_spec(mirrored: bool, units: &str) -> FieldSpec {
     let mut spec = FieldSpec {
         banks: 1,
         time_levels: 1,
-        ..spec(true, mirrored)
+        ..spec(true, mirrored, units)
     };
     for (n, component) in spec.components.iter_mut().enumerate() {
         let (whose, axis) = (["inner", "outer"][n / 3], ["x", "y", "z"][n % 3]);

@@ -4,8 +4,8 @@
 //! and per cubic centimetre, which fit any precision.
 
 use bevy_ecs::prelude::*;
-use nestar_deck::CodeUnits;
 pub use nestar_deck::units::cgs::*;
+use nestar_deck::{CodeUnits, EXPANSION};
 use nestar_engine::data::Parameters;
 use nestar_engine::step::Settings;
 use nestar_engine::{Engine, Error};
@@ -13,6 +13,9 @@ use nestar_engine::{Engine, Error};
 /// Position of the scale factor in the numbers that follow the time of a level
 /// ([`Levels::numbers_at`](nestar_engine::mesh::Levels::numbers_at)); 1 without expansion.
 pub const SCALE_FACTOR: usize = 0;
+
+/// Dimension of accelerations.
+pub const ACCELERATION: &str = "length/time**2";
 
 /// Code units in cgs.
 #[derive(Resource, Clone, Copy, Debug, PartialEq)]
@@ -59,7 +62,17 @@ impl Units {
     /// Returns `true` if the units of a run follow the expansion of the universe.
     #[must_use]
     pub fn are_changing(sim: &Engine) -> bool {
-        sim.world.resource::<Settings>().units.are_changing
+        sim.world.resource::<Settings>().units.are_changing()
+    }
+
+    /// Returns the unit of potentials, accelerations and gravitational energies, which are stored without the scale factor, from
+    /// their dimension such as `length/time**2`.
+    #[must_use]
+    pub fn of_gravity(sim: &Engine, dimension: &str) -> String {
+        match Self::are_changing(sim) {
+            true => format!("{EXPANSION}*{dimension}"),
+            false => dimension.into(),
+        }
     }
 
     /// Returns these units, which are those at a scale factor of 1, at another scale factor.

@@ -57,7 +57,9 @@ pub use formula::{
 pub use nestar_deck_macro::deck;
 pub use schema::{OpenTable, ParameterDoc, TableSchema, describe, describe_table, merged, schema};
 pub use table_file::TableFile;
-pub use units::{CodeUnits, ShownUnit, UnitSystem, UnitsConfig, formula_units};
+pub use units::{
+    CodeUnits, EXPANSION, Expansion, ShownUnit, UnitSystem, UnitsConfig, formula_units,
+};
 
 /// Crates used by code that `#[deck]` generates.
 #[doc(hidden)]

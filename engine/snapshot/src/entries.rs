@@ -90,6 +90,7 @@ fn field_header(path: &Path, name: &str, document: &Value, rows: u64) -> Result<
             .ok_or_else(|| broken("cgs_factor"))?,
         // stores of earlier programs do not have it
         cgs_units: text("cgs_units").unwrap_or_else(|_| "1".into()),
+        scale_factor_exponent: document["attributes"]["scale_factor_exponent"].as_f64(),
         long_name: text("long_name")?,
         derived: document["attributes"]["derived"] == true,
     })

@@ -103,6 +103,9 @@ pub(crate) fn planned_array(
         "cgs_units": field.cgs_units,
         "long_name": field.long_name,
     });
+    if let Some(exponent) = field.scale_factor_exponent {
+        attributes["scale_factor_exponent"] = json!(exponent);
+    }
     if field.derived {
         attributes["derived"] = json!(true);
     }

@@ -161,6 +161,8 @@ pub struct FieldHeader {
     pub cgs_factor: f64,
     /// Unit in cgs, such as `g/cm**3`, of numbers times this factor; `1` for pure numbers and in runs without units.
     pub cgs_units: String,
+    /// Power of the run's scale factor in `cgs_factor`; `None` if the units of the run are constant, or this one is not known.
+    pub scale_factor_exponent: Option<f64>,
     /// Description, such as `"momentum along x"`.
     pub long_name: String,
     /// `true` if the values follow from other arrays; digests and restarts ignore them.
@@ -184,17 +186,9 @@ impl FieldHeader {
             units: units.to_string(),
             cgs_factor,
             cgs_units: "1".into(),
+            scale_factor_exponent: None,
             long_name: long_name.to_string(),
             derived: false,
-        }
-    }
-
-    /// Names the unit in cgs, such as `g/cm**3`.
-    #[must_use]
-    pub fn in_cgs(self, cgs_units: &str) -> Self {
-        Self {
-            cgs_units: cgs_units.into(),
-            ..self
         }
     }
 

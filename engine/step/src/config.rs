@@ -586,12 +586,12 @@ impl RunFacts {
     }
 }
 
-/// Code units that change with the simulation time, if a plugin defines them: lengths in cm, masses in g and times in s.
+/// Scale factor of code units that change with the simulation time, if a plugin defines it.
 #[derive(Resource, Clone, Default)]
-pub struct ChangingUnits(pub Option<UnitsOfTime>);
+pub struct ChangingUnits(pub Option<ScaleFactorOfTime>);
 
-/// Code units of length, mass and time in cgs as a function of the simulation time.
-pub type UnitsOfTime = Arc<dyn Fn(f64) -> [f64; 3] + Send + Sync>;
+/// Scale factor as a function of the simulation time.
+pub type ScaleFactorOfTime = Arc<dyn Fn(f64) -> f64 + Send + Sync>;
 
 /// Collects the plugins' notes to the user, such as an unfavourable choice of settings. They are reported at the start of a run and
 /// after each root step.

@@ -229,15 +229,7 @@ impl Engine {
         let units = self.settings.units.clone();
         match &self.world.resource::<ChangingUnits>().0 {
             None => units,
-            Some(sizes) => {
-                let [length_cgs, mass_cgs, time_cgs] = sizes(time);
-                CodeUnits {
-                    length_cgs,
-                    mass_cgs,
-                    time_cgs,
-                    ..units
-                }
-            }
+            Some(scale_factor) => units.at_scale_factor(scale_factor(time)),
         }
     }
 
@@ -250,7 +242,7 @@ impl Engine {
     /// Returns the code units of data of several times: without factors to cgs if the units change with time.
     #[must_use]
     pub fn lasting_units(&self) -> CodeUnits {
-        match self.settings.units.are_changing {
+        match self.settings.units.are_changing() {
             true => CodeUnits::default(),
             false => self.settings.units.clone(),
         }

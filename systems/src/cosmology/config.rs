@@ -2,7 +2,7 @@
 
 use super::background::{Background, DensityParameters};
 use crate::units::{GRAVITATIONAL_CONSTANT, PARSEC};
-use nestar_deck::{CodeUnits, Deck, DeckError, deck};
+use nestar_deck::{CodeUnits, Deck, DeckError, Expansion, deck};
 
 /// A published set of parameters.
 #[deck]
@@ -153,7 +153,10 @@ impl CosmologyConfig {
             time_cgs: 1.0 / rate,
             name: format!("comoving: {}, mean density of matter, 1/H0", self.length),
             numbers,
-            are_changing: true,
+            expansion: Some(Expansion {
+                scale_factor: 1.0,
+                powers: [1, 0, 2],
+            }),
         };
         Ok(Universe {
             background,

@@ -239,13 +239,10 @@ fn perturb(sim: &mut Engine) -> Result<(), Error> {
 
 /// Registers the units and the attributes of snapshots as functions of the simulation time.
 fn follow_units(sim: &mut Engine, universe: &Universe, background: Arc<Background>) {
-    let units = universe.units.clone();
     let table = background.clone();
+    let scale_factor = move |time| table.scale_factor(time);
     sim.world
-        .insert_resource(ChangingUnits(Some(Arc::new(move |time| {
-            let a = table.scale_factor(time);
-            [a * units.length_cgs, units.mass_cgs, a * a * units.time_cgs]
-        }))));
+        .insert_resource(ChangingUnits(Some(Arc::new(scale_factor))));
     let mut facts = sim.world.resource_mut::<RunFacts>();
     let parameters = universe.parameters;
     for (name, number) in [

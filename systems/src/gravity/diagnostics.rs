@@ -2,6 +2,7 @@
 
 use crate::fields::{Gas, GasModel, Matter, Potential};
 use crate::register::Register;
+use crate::units::Units;
 use bevy_ecs::prelude::*;
 use nestar_device::{Place, Real, device};
 use nestar_engine::comm::{DiagnosticColumns, Reduce};
@@ -56,8 +57,9 @@ fn angular_momentum<R: Real>(u: [R; 4], at: &Place<R>, axis: R) -> R {
 /// Adds the columns.
 pub(super) fn register(sim: &mut Engine) {
     let energy = "mass*length**2/time**2";
+    let of_gravity = Units::of_gravity(sim, energy);
     sim.column::<(Gas, Potential), potential_energy>("energy_potential", Reduce::Integral, [])
-        .unit(energy);
+        .unit(&of_gravity);
     sim.column::<Gas, kinetic>("energy_kinetic", Reduce::Integral, [])
         .unit(energy);
     if sim.world.resource::<GasModel>().equation.has_energy() {

@@ -91,9 +91,9 @@ fn matter() -> FieldSpec {
     spec
 }
 
-fn potential() -> FieldSpec {
+fn potential(sim: &Engine) -> FieldSpec {
     let component = Component {
-        units: "length**2/time**2".into(),
+        units: Units::of_gravity(sim, "length**2/time**2"),
         dimension: [2, 0, -2],
         long_name: "gravitational potential".into(),
         ..Component::scalar("potential")
@@ -229,7 +229,7 @@ fn register_couplings(
 }
 
 fn register_fields(sim: &mut Engine) -> Result<(), Error> {
-    sim.register_field::<Potential>(potential())?;
+    sim.register_field::<Potential>(potential(sim))?;
     sim.register_field::<Matter>(matter())?;
     sim.register_field::<FineCorrection>(working(solver_field("poisson_lag", 8, 1)))?;
     sim.register_field::<FineDifferences>(working(differences(sim)))?;

@@ -208,8 +208,8 @@ pub(super) fn solve_initial_particle_potentials(
 }
 
 /// The field is stored in snapshots: it is the result of iterations that a restart could not reproduce to the last bit.
-fn own_potential() -> FieldSpec {
-    let mut spec = potential();
+fn own_potential(sim: &Engine) -> FieldSpec {
+    let mut spec = potential(sim);
     spec.components[0].name = "own_potential".into();
     spec.components[0].long_name = "gravitational potential without what finer levels add".into();
     spec.banks = spec.time_levels;
@@ -218,7 +218,7 @@ fn own_potential() -> FieldSpec {
 
 /// Registers the field and the state of its solver.
 fn register_own(sim: &mut Engine, surroundings: Surroundings) -> Result<(), Error> {
-    sim.register_field::<OwnPotential>(own_potential())?;
+    sim.register_field::<OwnPotential>(own_potential(sim))?;
     let state = exterior_state::<OwnPotential>(sim, surroundings);
     sim.register_state("own_gravity", state)
 }
@@ -279,8 +279,8 @@ impl ParticlePotentialSolver<'_, '_, OwnPotential> {
     }
 }
 
-fn potential_of(name: &str, whose: &str) -> FieldSpec {
-    let mut spec = potential();
+fn potential_of(sim: &Engine, name: &str, whose: &str) -> FieldSpec {
+    let mut spec = potential(sim);
     spec.components[0].name = name.to_owned();
     spec.components[0].long_name = format!("gravitational potential of particles {whose}");
     spec.banks = spec.time_levels;
@@ -300,8 +300,8 @@ fn register_pairs(sim: &mut Engine, surroundings: Surroundings) -> Result<(), Er
         "outside the boundary zone",
         "outside the boundary zone of the next finer level",
     );
-    sim.register_field::<InnerPotential>(potential_of("inner_potential", inner))?;
-    sim.register_field::<OuterPotential>(potential_of("outer_potential", outer))?;
+    sim.register_field::<InnerPotential>(potential_of(sim, "inner_potential", inner))?;
+    sim.register_field::<OuterPotential>(potential_of(sim, "outer_potential", outer))?;
     sim.register_field::<InnerMatter>(matter_of("inner_matter", inner))?;
     sim.register_field::<OuterMatter>(matter_of("outer_matter", outer))?;
     let state = exterior_state::<OuterPotential>(sim, surroundings);

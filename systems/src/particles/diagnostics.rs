@@ -7,6 +7,7 @@ use super::pages::{Page, ParticleReal};
 use super::species::{PatchParticles, Species, SpeciesMap};
 use crate::fields::{ParticleDensity, Potential};
 use crate::register::Register;
+use crate::units::Units;
 use bevy_ecs::prelude::*;
 use nestar_device::{Real, device};
 use nestar_engine::comm::{DiagnosticColumns, Ranks, RanksError, Reduce, Reduction};
@@ -59,8 +60,9 @@ pub(super) fn register(sim: &mut Engine, falls: bool) {
     }
     if falls && sim.deck.has("gravity") {
         let name = "particles_energy_potential";
+        let units = Units::of_gravity(sim, "mass*length**2/time**2");
         sim.column::<(ParticleDensity, Potential), gravitational>(name, Reduce::Integral, [])
-            .unit("mass*length**2/time**2");
+            .unit(&units);
     }
 }
 

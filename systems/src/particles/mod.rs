@@ -38,6 +38,7 @@ pub use species::{MovedBy, Species, SpeciesMap};
 use crate::declare::Declare;
 use crate::fields::{Acceleration, Gas, MassFlux, OwnPotential, PairAcceleration};
 use crate::order::{Advance, Aligned, Limit};
+use crate::units::{ACCELERATION, Units};
 use bevy_ecs::prelude::*;
 use device::ParticleKernels;
 use mass_quantum::MassQuantum;
@@ -253,6 +254,7 @@ fn new_species(
         return Err(sim.deck.error_at(&key, why).into());
     }
     let mut made = Species::new(name, sim.precision(), mass, own.scalars.clone());
+    made.acceleration_units = Units::of_gravity(sim, ACCELERATION);
     made.moved_by = own.moved_by;
     made.keys.push(format!("particles.species.{name}.mass"));
     if own.mass.is_none() && !traces {

@@ -26,7 +26,7 @@ impl Species {
         let within = describe("offset", "1", [0; 3], within);
         let velocity = describe("velocity", "length/time", [1, 0, -1], "velocity");
         let text = "acceleration at the last closing kick, used by the next opening kick";
-        let acceleration = describe("acceleration", "length/time**2", [1, 0, -2], text);
+        let acceleration = describe("acceleration", &self.acceleration_units, [1, 0, -2], text);
         let mut kept = vec![
             (id, DataType::U64, false),
             (within, offset, true),

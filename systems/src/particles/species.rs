@@ -4,6 +4,7 @@ use super::device::{Arrivals, CountedStep, DeviceParticles, DeviceStep, ListId, 
 pub use super::pages::PatchParticles;
 use super::pages::{PagePool, ParticleColumns};
 use super::patch_exchange::DriftResult;
+use crate::units::ACCELERATION;
 use nestar_deck::deck;
 use nestar_device::random::Stream;
 use nestar_engine::comm::Comm;
@@ -86,6 +87,8 @@ pub struct Species {
     pub moved_by: MovedBy,
     /// Random numbers of Monte Carlo tracers.
     pub stream: Stream,
+    /// Unit of accelerations.
+    pub(super) acceleration_units: String,
     /// Names of the scalars.
     pub scalars: Vec<String>,
     /// Upper limit of the initial number of particles.
@@ -136,6 +139,7 @@ impl Species {
                 purpose: 0,
                 step: 0,
             },
+            acceleration_units: ACCELERATION.into(),
             scalars,
             expected: 0,
             source: None,

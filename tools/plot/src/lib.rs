@@ -46,7 +46,7 @@ pub use texts::{readable, rounded};
 
 use field::PlotField;
 use frames::Figure;
-use nestar_deck::CodeUnits;
+use nestar_deck::{CodeUnits, Expansion};
 use nestar_snapshot::Snapshot;
 
 /// Plots a field of the snapshot and returns the bytes of a file.
@@ -104,11 +104,18 @@ pub fn required_arrays(
 #[must_use]
 pub fn code_units(snapshot: &Snapshot) -> CodeUnits {
     let units = &snapshot.attributes().units;
+    let scale_factor = snapshot.attributes().facts.get("scale_factor");
     CodeUnits {
         length_cgs: units.length_cgs,
         mass_cgs: units.mass_cgs,
         time_cgs: units.time_cgs,
         name: units.name.clone(),
+        expansion: scale_factor
+            .filter(|_| units.is_changing)
+            .map(|&scale_factor| Expansion {
+                scale_factor,
+                powers: [1, 0, 2],
+            }),
         ..CodeUnits::default()
     }
 }

@@ -170,9 +170,18 @@ pub struct CodeUnits {
     pub name: String,
     /// Further unit words that stand for pure numbers.
     pub numbers: Vec<(String, f64)>,
-    /// `true` if the units of length and time change during the run, as a plugin has defined. A deck then states lengths and
-    /// masses with units, but neither times nor velocities.
-    pub are_changing: bool,
+    /// How the units change during the run, as a plugin has defined; `None` if they are constant. With changing units, a deck
+    /// states lengths and masses with units, but neither times nor velocities.
+    pub expansion: Option<Expansion>,
+}
+
+/// Units that follow a scale factor, which changes during the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Expansion {
+    /// Scale factor to which the units of [`CodeUnits`] belong.
+    pub scale_factor: f64,
+    /// Powers of the scale factor in the units of length, mass and time.
+    pub powers: [i32; 3],
 }
 
 /// Name of the unit system of a dimensionless run.
@@ -186,7 +195,7 @@ impl Default for CodeUnits {
             time_cgs: 1.0,
             name: DIMENSIONLESS.into(),
             numbers: Vec::new(),
-            are_changing: false,
+            expansion: None,
         }
     }
 }
@@ -241,6 +250,35 @@ impl CodeUnits {
         format!("{newton:.11e}").parse().unwrap_or(newton)
     }
 
+    /// Returns `true` if the units change during the run.
+    #[must_use]
+    pub fn are_changing(&self) -> bool {
+        self.expansion.is_some()
+    }
+
+    /// Returns these units, which belong to a scale factor of 1, at another scale factor; constant units stay.
+    #[must_use]
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "unit factors are metadata: no run depends on their last bit"
+    )]
+    pub fn at_scale_factor(&self, scale_factor: f64) -> Self {
+        let Some(Expansion { powers, .. }) = self.expansion else {
+            return self.clone();
+        };
+        let [length, mass, time] = powers.map(|power| scale_factor.powi(power));
+        Self {
+            length_cgs: length * self.length_cgs,
+            mass_cgs: mass * self.mass_cgs,
+            time_cgs: time * self.time_cgs,
+            expansion: Some(Expansion {
+                scale_factor,
+                powers,
+            }),
+            ..self.clone()
+        }
+    }
+
     fn sizes(&self) -> [f64; 3] {
         [self.length_cgs, self.mass_cgs, self.time_cgs]
     }
@@ -268,7 +306,7 @@ impl CodeUnits {
 
     /// Returns `true` if numbers in a deck may have a unit of this dimension.
     fn has(&self, [_, _, time]: [i32; 3]) -> bool {
-        !self.are_changing || time == 0
+        !self.are_changing() || time == 0
     }
 
     /// Returns the value in cgs of a length such as `Mpc`, where words may stand for the `numbers`.

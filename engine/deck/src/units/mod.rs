@@ -9,9 +9,9 @@ mod shown;
 use crate::error::nearest;
 use cgs::*;
 pub(crate) use code::MeasuringUnit;
-pub use code::{CodeUnits, Size, UnitsConfig};
+pub use code::{CodeUnits, Expansion, Size, UnitsConfig};
 use dimension::{ENERGY, LENGTH, MASS, SPEED, TIME, VOLUME};
-pub use shown::{ShownUnit, UnitSystem, formula_units};
+pub use shown::{EXPANSION, ShownUnit, UnitSystem, formula_units};
 
 /// Name of the table in decks.
 pub(crate) const UNITS: &str = "units";

@@ -72,23 +72,42 @@ const FIXED: [([i32; 3], &str); 9] = [
 /// Words that the units of arrays may contain: those of code units, and those of cgs.
 const CODE: [(&str, [i32; 3]); 3] = [("length", LENGTH), ("mass", MASS), ("time", TIME)];
 const CGS: [(&str, [i32; 3]); 4] = [("cm", LENGTH), ("g", MASS), ("s", TIME), ("erg", ENERGY)];
+/// Word for the scale factor of changing units in the unit of an array, for numbers that are stored without this factor.
+pub const EXPANSION: &str = "expansion";
 /// Unit of temperatures, which has no dimension here.
 const KELVIN: &str = "K";
 
 impl CodeUnits {
-    /// Returns the value in cgs of a unit of an array, such as `mass/length**3`. Words other than `length`, `mass` and `time`
-    /// count as 1, and so does a text that is no product.
+    /// Returns the value in cgs of a unit of an array, such as `mass/length**3`. Words other than `length`, `mass`, `time` and
+    /// [`EXPANSION`] count as 1, and so does a text that is no product.
     #[must_use]
     pub fn cgs_factor(&self, units: &str) -> f64 {
         let sizes = [self.length_cgs, self.mass_cgs, self.time_cgs];
         let code = CODE.into_iter().zip(sizes);
-        let code: Vec<(&str, f64)> = code.map(|((name, _), size)| (name, size)).collect();
+        let code = code.map(|((name, _), size)| (name, size));
+        let scale_factor = self.expansion.map_or(1.0, |own| own.scale_factor);
+        let code: Vec<(&str, f64)> = code.chain([(EXPANSION, scale_factor)]).collect();
         let others = words(units).filter(|word| code.iter().all(|(name, _)| name != word));
         let all = others.map(|word| (word, 1.0)).chain(code.iter().copied());
         let (names, values): (Vec<&str>, Vec<f64>) = all.unzip();
         let product = Formula::parse(&units.replace("**", "^"), &names);
         let factor = product.map_or(1.0, |product| product.eval(&values));
         if factor.is_finite() { factor } else { 1.0 }
+    }
+
+    /// Returns the power of the scale factor in [`Self::cgs_factor`]; `None` if the units are constant or the unit is not known.
+    #[must_use]
+    pub fn scale_factor_exponent(&self, units: &str) -> Option<f64> {
+        let powers = self.expansion?.powers;
+        let code = CODE.into_iter().zip(powers);
+        let code = code.map(|((name, _), power)| (name, power));
+        let constant = CGS.into_iter().map(|(name, _)| name).chain([KELVIN]);
+        let all = code
+            .chain([(EXPANSION, 1)])
+            .chain(constant.map(|name| (name, 0)));
+        // the first power stands for that of the scale factor
+        let powers = powers_with(units, all.map(|(name, power)| (name, [power, 0, 0])))?;
+        Some(powers.0[0])
     }
 
     /// Returns the unit of an array in cgs in the notation of Python, such as `g/cm**3`: numbers times
@@ -139,7 +158,15 @@ fn words(units: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the powers of length, mass and time of the unit of an array; `None` if it has words that are no units.
 fn powers(units: &str) -> Option<Powers> {
-    let named = CODE.into_iter().chain(CGS).chain([(KELVIN, [0; 3])]);
+    let numbers = [(KELVIN, [0; 3]), (EXPANSION, [0; 3])];
+    powers_with(units, CODE.into_iter().chain(CGS).chain(numbers))
+}
+
+/// Returns the powers of a unit, whose words have the powers in `named`; `None` if it has other words or is no product.
+fn powers_with(
+    units: &str,
+    named: impl Iterator<Item = (&'static str, [i32; 3])>,
+) -> Option<Powers> {
     let named = named.map(|(name, powers)| NamedTerm {
         name,
         value: 1.0,
@@ -225,6 +252,7 @@ fn product(names: &[(&str, f64)], kelvins: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::{CodeUnits, UnitSystem, formula_units};
+    use crate::units::Expansion;
 
     fn galaxy() -> CodeUnits {
         CodeUnits {
@@ -300,6 +328,50 @@ mod tests {
             let found = formula_units(text, &quantities);
             assert_eq!(found.as_deref(), units, "{text}");
         }
+    }
+
+    #[test]
+    fn changing_units_follow_the_scale_factor() {
+        let expansion = Expansion {
+            scale_factor: 1.0,
+            powers: [1, 0, 2],
+        };
+        let today = CodeUnits {
+            expansion: Some(expansion),
+            ..galaxy()
+        };
+        let early = today.at_scale_factor(0.25);
+        for (units, exponent) in [
+            ("length", 1.0),
+            ("time", 2.0),
+            ("mass", 0.0),
+            ("mass/length**3", -3.0),
+            ("length/time", -1.0),
+            ("mass/(length*time**2)", -5.0),
+            ("length**2/time**2", -2.0),
+            ("expansion*length**2/time**2", -1.0),
+            ("expansion*length/time**2", -2.0),
+            ("(mass/length)**0.5/time", -2.5),
+            ("cm**-3*length", 1.0),
+            ("K", 0.0),
+            ("1", 0.0),
+        ] {
+            assert_eq!(
+                early.scale_factor_exponent(units),
+                Some(exponent),
+                "{units}"
+            );
+            assert_eq!(galaxy().scale_factor_exponent(units), None);
+            let growth = early.cgs_factor(units) / today.cgs_factor(units);
+            let expected = nestar_device::math::pow(0.25, exponent);
+            assert!((growth / expected - 1.0).abs() < 1e-14, "{units}: {growth}");
+        }
+        assert_eq!(early.scale_factor_exponent("furlong"), None);
+        assert_eq!(early.cgs_units("expansion*length**2/time**2"), "cm**2/s**2");
+        assert_eq!(galaxy().at_scale_factor(0.25), galaxy());
+        // the sum of the exponents is not known for a formula
+        let potential = [("potential", "expansion*length**2/time**2")];
+        assert_eq!(formula_units("2*potential", &potential), None);
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub(crate) fn described(sim: &Engine) -> store::Attributes {
     let settings = &sim.settings;
     let clock = sim.world.resource::<Levels>().clock(0);
     let units = sim.units_at(clock.time);
+    let is_changing = units.are_changing();
     let faces = settings.domain.boundary.faces();
     let boundary: serde_json::Map<String, serde_json::Value> = ["x", "y", "z"]
         .into_iter()
@@ -59,7 +60,7 @@ pub(crate) fn described(sim: &Engine) -> store::Attributes {
             mass_cgs: units.mass_cgs,
             time_cgs: units.time_cgs,
             name: units.name,
-            is_changing: units.are_changing,
+            is_changing,
         },
         facts: sim.world.resource::<RunFacts>().at(clock.time),
         config: sim.deck.stored(),
@@ -103,6 +104,7 @@ fn cell_header(
 ) -> store::FieldHeader {
     let [length, mass, time] = component.dimension;
     let factor = match component.dimension {
+        _ if units.are_changing() => units.cgs_factor(&component.units),
         [0, 0, 0] => units.cgs_factor(&component.units),
         _ => units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time),
     };
@@ -113,7 +115,16 @@ fn cell_header(
         factor,
         &component.long_name,
     );
-    header.in_cgs(&units.cgs_units(&component.units))
+    in_cgs(header, units)
+}
+
+/// Adds what the units of a header are in cgs, and how they change.
+pub(crate) fn in_cgs(header: store::FieldHeader, code: &CodeUnits) -> store::FieldHeader {
+    store::FieldHeader {
+        cgs_units: code.cgs_units(&header.units),
+        scale_factor_exponent: code.scale_factor_exponent(&header.units),
+        ..header
+    }
 }
 
 /// Returns the header of a particle array.
@@ -140,7 +151,7 @@ fn derived_header(
     } = derived;
     let factor = code.cgs_factor(units);
     let header = store::FieldHeader::cells(name, data_type, units, factor, long_name);
-    header.in_cgs(&code.cgs_units(units)).derived()
+    in_cgs(header, code).derived()
 }
 
 /// Returns the levels of a snapshot of the present state.

@@ -192,7 +192,7 @@ impl FileReader {
             let factor = code.cgs_factor(units);
             let (kind, about) = (self.data_type(), &own.long_name);
             let header = FieldHeader::cells(&own.name, kind, units, factor, about);
-            header.in_cgs(&code.cgs_units(units))
+            headers::in_cgs(header, code)
         };
         self.view.quantities().iter().map(header).collect()
     }
