@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .cosmology import Cosmology
 from .decks import deck_text
 from .digests import digest
 from .errors import Error
@@ -23,7 +24,7 @@ from .snapshot import Level, Snapshot
 from .units import Quantity, Units, pint_registry
 
 __all__ = [
-    "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "deck_text", "digest", "open", "pint_registry", "run",
+    "Cosmology", "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "deck_text", "digest", "open", "pint_registry", "run",
     "write_grafic", "write_initial", "write_particles",
 ]  # fmt: skip
 __version__ = "0.1.0"
@@ -33,7 +34,7 @@ def open(path: str | os.PathLike[str], units: str = "astronomical") -> Run | Sna
     """Opens the directory of a run, or a snapshot.
 
     Results are in the units of astronomy (kpc, Msun, Myr, km/s), in `cgs` or in `code` units; those of a run without units
-    are always in code units.
+    are always in code units. In a run with `[cosmology]`, these are proper lengths and densities, and `comoving` gives comoving ones.
     """
     place = Path(path)
     if place.suffix == ".zarr" or (place / "zarr.json").exists():

@@ -10,6 +10,7 @@ from types import FrameType
 
 from . import Error
 from .snapshot import Snapshot
+from .units import SYSTEMS
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
@@ -27,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     kind.add_argument("--uniform", type=int, metavar="LEVEL", help="write the uniform grid of a level")
     kind.add_argument("--particles", action="store_true", help="write particles as a snapshot of Gadget")
     export.add_argument("--fields", help="fields or, with --particles, species, separated by commas")
-    export.add_argument("--units", default="astronomical", choices=["astronomical", "cgs", "code"], help="units of the file")
+    export.add_argument("--units", default="astronomical", choices=SYSTEMS, help="units of the file")
     export.add_argument("--force", action="store_true", help="replace an existing file")
     return parser
 

@@ -72,6 +72,8 @@ def _describe(snapshot: Snapshot, file: Any) -> None:
     file.attrs["time_units"] = snapshot.time.units
     file.attrs["length_units"] = snapshot.units.shown("length").name
     file.attrs["step"] = snapshot.step
+    if snapshot.redshift is not None:
+        file.attrs["redshift"], file.attrs["scale_factor"] = snapshot.redshift, snapshot.scale_factor
     file.attrs["source"] = f"Nestar snapshot {snapshot.path.resolve()}"
 
 
@@ -251,8 +253,9 @@ def export_particles(self: Snapshot, path: str | os.PathLike[str], *, species: S
                      force: bool = False) -> Path:  # fmt: skip
     """Writes particles as an HDF5 snapshot of Gadget, which halo finders read, and returns the path.
 
-    A run with units is written in kpc, 1e10 Msun and km/s, others in code units; the header has the units in cgs. The lower
-    corner of the box is at 0. The species whose name contains ``star`` is `PartType4`; others are `PartType1`, `2`, `3`, `5`
+    A run with units is written in kpc, 1e10 Msun and km/s, others in code units; the header has the units in cgs. A run with
+    `[cosmology]` follows the conventions of Gadget: comoving kpc/h, 1e10 Msun/h, peculiar velocities over the root of the scale
+    factor, and the scale factor as `Time`. The lower corner of the box is at 0. The species whose name contains ``star`` is `PartType4`; others are `PartType1`, `2`, `3`, `5`
     and `0` in the order of `species`, by default the alphabet. Species without masses are left out by default.
     """
     if species is None:
@@ -277,7 +280,8 @@ def _write_gadget(snapshot: Snapshot, file: Any, types: dict[str, int]) -> None:
     units = snapshot.units
     length, mass = (units.length, units.mass) if units.dimensionless else (1e3 * PARSEC, 1e10 * SOLAR_MASS)
     speed = units.length / units.time if units.dimensionless else 1e5
-    cgs = {"length": length, "mass": mass, "length/time": speed}
+    a, h = (snapshot.scale_factor or 1.0), (1.0 if snapshot.cosmology is None else snapshot.cosmology.h)
+    cgs = {"length": length * a / h, "mass": mass / h, "length/time": speed * np.sqrt(a)}
     counts = np.zeros(6, np.uint64)
     for name, kind in types.items():
         group = file.create_group(f"PartType{kind}")
@@ -298,17 +302,19 @@ def _write_gadget(snapshot: Snapshot, file: Any, types: dict[str, int]) -> None:
             factor = 1 if units.powers(arrays[own].attrs.get("units", "1")) == NUMBER else shown.factor
             group[own] = arrays[own].read() * factor
             group[own].attrs["units"] = shown.name
-    edges = (snapshot.right_edge - snapshot.left_edge) * units.length / length
+    edges = (snapshot.right_edge - snapshot.left_edge) * units.length / cgs["length"]
     header = file.create_group("Header").attrs
     header["NumPart_ThisFile"] = counts.astype(np.uint32)
     header["NumPart_Total"] = (counts & 0xFFFFFFFF).astype(np.uint32)
     header["NumPart_Total_HighWord"] = (counts >> 32).astype(np.uint32)
     header["MassTable"] = np.zeros(6)
-    header["Time"] = snapshot.attrs["time"] * units.time / (length / speed)
+    header["Time"] = snapshot.attrs["time"] * units.time / (length / speed) if snapshot.cosmology is None else a
     header["BoxSize"] = float(edges.max())
     header["BoxSizes"] = edges
     header["NumFilesPerSnapshot"] = np.int32(1)
-    for name, number in (("Redshift", 0.0), ("Omega0", 0.0), ("OmegaLambda", 0.0), ("HubbleParam", 1.0)):
+    matter, dark_energy = (0.0, 0.0) if snapshot.cosmology is None else (snapshot.cosmology.omega_m, snapshot.cosmology.omega_lambda)
+    numbers = {"Redshift": snapshot.redshift or 0.0, "Omega0": matter, "OmegaLambda": dark_energy, "HubbleParam": h}
+    for name, number in numbers.items():
         header[name] = number
     for name in ("Sfr", "Cooling", "StellarAge", "Metals", "Feedback"):
         header[f"Flag_{name}"] = np.int32(0)

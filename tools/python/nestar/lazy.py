@@ -12,6 +12,7 @@ from xarray.core import indexing
 
 from .fields import PATCH, Field
 from .store import Array
+from .units import Shown
 
 if TYPE_CHECKING:
     from .snapshot import Level, Snapshot
@@ -44,6 +45,17 @@ class _Rows(BackendArray):
 
 def _variable(dims: tuple[str, ...], rows: _Rows, attrs: dict[str, Any]) -> xarray.Variable:
     return xarray.Variable(dims, indexing.LazilyIndexedArray(rows), attrs)
+
+
+def scaled_rows(array: xarray.Variable, shown: Shown, ratio: np.ndarray) -> xarray.Variable:
+    """Returns an array whose rows, along its first dimension, belong to scale factors with these ratios to that of `shown`."""
+    factors = shown.factors(ratio).reshape(-1, *[1] * (array.ndim - 1))
+
+    def read(rows: np.ndarray) -> np.ndarray:
+        return array[rows].values * factors[rows]
+
+    attrs = dict(array.attrs) | {"units": shown.name}
+    return _variable(tuple(map(str, array.dims)), _Rows(array.shape, np.float64, read), attrs)
 
 
 def field_of_level(level: Level, field: Field) -> xarray.DataArray:

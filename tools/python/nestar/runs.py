@@ -16,9 +16,11 @@ from typing import Any, overload
 import numpy as np
 import xarray
 
+from . import lazy
+from .cosmology import Cosmology
 from .errors import Error, unknown
 from .snapshot import Snapshot
-from .units import Quantity, Units
+from .units import Quantity, Shown, Units
 
 _NAME = re.compile(r"(\d{6,})\.zarr")
 
@@ -47,12 +49,29 @@ class Snapshots(Sequence[Snapshot]):
             raise Error(f"no snapshot {number}; there are {self._listed()}")
         return Snapshot(path, self._units)
 
-    def at(self, time: Any) -> Snapshot:
-        """Returns the snapshot that is nearest to a time, a number in code units or a text such as ``"10 Myr"``."""
+    @property
+    def redshifts(self) -> list[float | None]:
+        """Redshifts of the snapshots; `None` without `[cosmology]`."""
+        return [snapshot.redshift for snapshot in self]
+
+    def at(self, time: Any = None, *, redshift: float | None = None) -> Snapshot:
+        """Returns the snapshot that is nearest to a time, a number in code units or a text such as ``"10 Myr"``, or to a redshift.
+
+        Times of a run with `[cosmology]` are numbers in code units.
+        """
+        if (time is None) == (redshift is None):
+            raise Error("give the time or the redshift")
         best, least = None, np.inf
         for number in self.numbers:
             snapshot = self.number(number)
-            distance = abs(snapshot.attrs["time"] - snapshot.units.read(time, "time", "time"))
+            if redshift is not None:
+                if snapshot.redshift is None:
+                    raise Error(f"{snapshot.path} has no redshift: the run has no table [cosmology]")
+                distance = abs(snapshot.redshift - redshift)
+            elif snapshot.units.changing and isinstance(time, str):
+                raise Error(f"time `{time}`: the unit of time changes during the run; give a redshift, or a number in code units")
+            else:
+                distance = abs(snapshot.attrs["time"] - snapshot.units.read(time, "time", "time"))
             if distance < least:
                 best, least = snapshot, distance
         if best is None:
@@ -83,6 +102,11 @@ class Snapshots(Sequence[Snapshot]):
         return f"<{self._listed()} snapshots in {self._directory}>"
 
 
+def _convert(array: xarray.Variable, shown: Shown) -> None:
+    """Converts an array when its values are loaded."""
+    array.attrs.update(scale_factor=shown.factor, units=shown.name)
+
+
 class Views(Mapping[str, xarray.Dataset]):
     """The views of a run by name, with units; values are read when they are used.
 
@@ -99,19 +123,48 @@ class Views(Mapping[str, xarray.Dataset]):
             raise unknown("view", name, self)
         try:
             stored = xarray.open_zarr(str(path), chunks=None, consolidated=True, decode_cf=False)
-            for array in stored.variables.values():
-                units = array.attrs.get("units")
-                if units is not None:
-                    shown = self._run.units.shown(units)
-                    # applied when values are loaded
-                    array.attrs.update(scale_factor=shown.factor, units=shown.name)
+            if self._run.units.changing:
+                stored = self._at_own_times(stored)
+            else:
+                for array in stored.variables.values():
+                    if "units" in array.attrs:
+                        _convert(array, self._run.units.shown(array.attrs["units"]))
             data = xarray.decode_cf(stored, decode_times=False, decode_timedelta=False)
+        except Error:
+            raise
         except Exception as error:
             raise Error(f"{path} cannot be read ({error})") from None
         for array in data.variables.values():
             kept = ("long_name", "units", "sample_dimension")
             array.attrs = {key: array.attrs[key] for key in kept if key in array.attrs}
         return data
+
+    def _at_own_times(self, stored: xarray.Dataset) -> xarray.Dataset:
+        """Converts each entry by the units at its own time. Coordinates are the same for all entries, so they are comoving."""
+        units = self._run.units
+        scale_factor = self._run.scale_factors_of(stored["step"].values)
+        converted: dict[str, xarray.Variable] = {}
+        for name, array in stored.variables.items():
+            if name == "time" or array.attrs.get("units", "1") == "1":
+                continue
+            code, along = str(array.attrs["units"]), str(array.dims[0]) if array.dims else ""
+            if along == "time" or self._counts(stored, along) is not None:
+                counts = self._counts(stored, along)
+                own = scale_factor if counts is None else np.repeat(scale_factor, counts)
+                converted[str(name)] = lazy.scaled_rows(array, units.shown(code), own / units.scale_factor)
+            elif units.system != "code":
+                shown = units.shown_comoving(code)
+                if shown.exponent == 0:
+                    _convert(array, shown)
+        data = stored.assign(converted)
+        coords = {"scale_factor": scale_factor, "redshift": np.round(1 / scale_factor - 1, 12)}
+        return data.assign_coords({name: ("time", values, {"units": "1"}) for name, values in coords.items()})
+
+    @staticmethod
+    def _counts(stored: xarray.Dataset, dimension: str) -> np.ndarray | None:
+        """Returns the number of rows of each entry along the dimension of a list; `None` for another dimension."""
+        found = [array for array in stored.variables.values() if array.attrs.get("sample_dimension") == dimension]
+        return found[0].values.astype(np.int64) if found else None
 
     def rows(self, name: str, entry: int = -1) -> xarray.Dataset:
         """Returns the rows of an entry of a view with lists, such as a catalogue of the kind `halos`.
@@ -185,17 +238,46 @@ class Run:
 
     @cached_property
     def units(self) -> Units:
-        """Code units, and the units of results."""
+        """Code units, and the units of results. In a run with `[cosmology]`, they are those at the time of the last snapshot."""
         if len(self.snapshots):
             return self.snapshots[-1].units
         deck = self.deck
+        if "cosmology" in deck:
+            # the scale factor is not known yet
+            return Units({}, "code", 1.0, 1.0)
         edges = [np.asarray(deck["domain"][key], dtype=float) for key in ("left_edge", "right_edge")]
         end = deck.get("time", {}).get("end", 0.0)
         return Units(deck.get("units", {}), self._units, float((edges[1] - edges[0]).max()), float(end))
 
     @property
-    def diagnostics(self) -> xarray.Dataset:
-        """The columns of `diagnostics.csv`, by root step, with the units that the run has written."""
+    def scale_factor(self) -> float | None:
+        """Scale factor of the last snapshot; `None` without `[cosmology]`."""
+        return self.snapshots[-1].scale_factor if len(self.snapshots) else None
+
+    @property
+    def redshift(self) -> float | None:
+        """Redshift of the last snapshot; `None` without `[cosmology]`."""
+        return self.snapshots[-1].redshift if len(self.snapshots) else None
+
+    @property
+    def cosmology(self) -> Cosmology | None:
+        """Parameters of the universe; `None` without `[cosmology]`."""
+        return self.snapshots[-1].cosmology if len(self.snapshots) else None
+
+    def scale_factors_of(self, steps: np.ndarray) -> np.ndarray:
+        """Returns the scale factors after these root steps, from the diagnostics."""
+        header, rows = self._diagnostics()
+        if not {"step", "scale_factor"} <= set(header):
+            raise Error(f"{self.path / 'diagnostics.csv'} has no columns `step` and `scale_factor`")
+        step, scale_factor = header.index("step"), header.index("scale_factor")
+        known = {int(row[step]): float(row[scale_factor]) for row in rows}
+        missing = [int(number) for number in steps if int(number) not in known]
+        if missing:
+            raise Error(f"{self.path / 'diagnostics.csv'} has no row of step {missing[0]}, whose scale factor is needed")
+        return np.array([known[int(number)] for number in steps])
+
+    def _diagnostics(self) -> tuple[list[str], list[list[str]]]:
+        """Returns the names and the rows of `diagnostics.csv`."""
         path = self.path / "diagnostics.csv"
         try:
             with path.open(newline="") as file:
@@ -204,11 +286,25 @@ class Run:
             raise Error(f"{path}: {error.strerror}") from None
         if not rows:
             raise Error(f"{path} is empty")
-        header, rows = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+        return rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+
+    @property
+    def diagnostics(self) -> xarray.Dataset:
+        """The columns of `diagnostics.csv`, by root step, with the units that the run has written.
+
+        In a run with `[cosmology]`, each row is converted by the units at its own time.
+        """
+        header, rows = self._diagnostics()
         known = self._units_of_columns()
+        ratio = np.ones(len(rows))
+        if self.units.changing and "scale_factor" in header:
+            n = header.index("scale_factor")
+            ratio = np.array([float(row[n]) for row in rows]) / self.units.scale_factor
+            # the clock is no proper time
+            known["time"] = ""
         variables: dict[str, Any] = {}
         for n, name in enumerate(header):
-            variables[name] = self._column(name, [row[n] for row in rows], known.get(name))
+            variables[name] = self._column(name, [row[n] for row in rows], known.get(name), ratio)
         steps = variables.pop("step")[1]
         data = xarray.Dataset(variables, {"step": ("step", steps)})
         return data.set_coords([name for name in ("time",) if name in data])
@@ -224,7 +320,7 @@ class Run:
             warnings.warn(f"{path} is missing or damaged, so the columns of the diagnostics are in code units", stacklevel=3)
             return {}
 
-    def _column(self, name: str, texts: list[str], units: str | None) -> tuple[str, np.ndarray, dict[str, str]]:
+    def _column(self, name: str, texts: list[str], units: str | None, ratio: np.ndarray) -> tuple[str, np.ndarray, dict[str, str]]:
         try:
             values: np.ndarray = np.array([float(text) if text else np.nan for text in texts])
         except ValueError:
@@ -237,4 +333,4 @@ class Run:
         if not units:
             return "step", values, {}
         shown = self.units.shown(units)
-        return "step", values * shown.factor, {"units": shown.name}
+        return "step", values * shown.factors(ratio), {"units": shown.name}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from . import exports, fields, lazy, pictures, rays, statistics
+from .cosmology import Cosmology
 from .errors import Error, unknown
 from .fields import CELLS, PATCH, Field
 from .store import Array, Store, starts
@@ -136,7 +137,9 @@ class Snapshot:
         width = float((self.right_edge - self.left_edge).max())
         end = self.deck.get("time", {}).get("end", 0.0)
         end = end if isinstance(end, (int, float)) else 0.0
-        self.units = Units(self.attrs.get("units", {}), units, width, max(float(end), self.attrs["time"]))
+        scale_factor, h = self.attrs.get("scale_factor", 1.0), self.attrs.get("hubble", 100.0) / 100
+        end = max(float(end), self.attrs["time"])
+        self.units = Units(self.attrs.get("units", {}), units, width, end, scale_factor, h)
         self._levels = [Level(self, number) for number in self.attrs["levels"]]
         self.stored: dict[str, dict[str, Any]] = {}
         for name, array in self.store.arrays.items():
@@ -161,8 +164,30 @@ class Snapshot:
 
     @property
     def time(self) -> Quantity:
-        """Time of the snapshot."""
-        return self.units.quantity(self.attrs["time"], "time")
+        """Time of the snapshot; in a run with `[cosmology]` that of the clock in code units, see :attr:`age`."""
+        return self.units.clock(self.attrs["time"])
+
+    @property
+    def scale_factor(self) -> float | None:
+        """Scale factor of the universe, 1 today; `None` without `[cosmology]`."""
+        return self.attrs.get("scale_factor")
+
+    @property
+    def redshift(self) -> float | None:
+        """Redshift; `None` without `[cosmology]`."""
+        return self.attrs.get("redshift")
+
+    @property
+    def age(self) -> Quantity | None:
+        """Age of the universe in Gyr; `None` without `[cosmology]`."""
+        if self.cosmology is None:
+            return None
+        return Quantity(self.attrs["age"] * self.cosmology.hubble_time, "Gyr")
+
+    @cached_property
+    def cosmology(self) -> Cosmology | None:
+        """Parameters of the universe; `None` without `[cosmology]`."""
+        return Cosmology.of(self.attrs, self.deck) if "scale_factor" in self.attrs else None
 
     @property
     def fields(self) -> list[str]:

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .errors import Error, unknown
 
 Powers = tuple[float, float, float, float]
@@ -18,7 +20,7 @@ HYDROGEN_MASS = 1.67353284e-24
 BOLTZMANN = 1.380649e-16
 ELECTRONVOLT = 1.602176634e-12
 
-SYSTEMS = ("astronomical", "cgs", "code")
+SYSTEMS = ("astronomical", "comoving", "cgs", "code")
 NUMBER: Powers = (0, 0, 0, 0)
 LENGTH: Powers = (1, 0, 0, 0)
 MASS: Powers = (0, 1, 0, 0)
@@ -70,6 +72,13 @@ _FIXED: dict[Powers, str] = {
     ENERGY: "erg",
     (2, 1, -3, 0): "erg/s",
 }
+_PROPER: frozenset[Powers] = frozenset({
+    NUMBER, TIME, (0, 0, -1, 0), MASS, (0, 1, -1, 0), SPEED, (1, 0, -2, 0), (2, 0, -2, 0), (2, 0, -3, 0), (1, 1, -1, 0), ENERGY,
+    (2, 1, -3, 0),
+})  # fmt: skip
+"""Quantities without a comoving form: times, masses, velocities, accelerations, momenta, energies, powers."""
+_COMOVING = "cm"
+"""Ending of comoving units of length, as in yt."""
 _TOKEN = re.compile(r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<word>[A-Za-z_]+)|(?P<sign>\*\*|[-+*/^()·]))")
 
 
@@ -182,30 +191,66 @@ def _of_words(names: list[tuple[str, float]]) -> str:
     return f"{head}/{below[0]}" if len(below) == 1 else f"{head}/({'*'.join(below)})"
 
 
+def _times(name: str, factor: str, power: float) -> str:
+    """Returns the unit ``name*factor**power``."""
+    if power == 0:
+        return name
+    text = factor if abs(power) == 1 else f"{factor}**{abs(power):g}"
+    if power < 0:
+        return f"{name}/{text}"
+    return text if name == "1" else f"{text}*{name}"
+
+
 @dataclass(frozen=True)
 class Shown:
-    """The unit of a result: numbers in code units times `factor` have the unit `name`."""
+    """The unit of a result: numbers in code units times `factor` have the unit `name`.
+
+    `factor` belongs to the scale factor of the :class:`Units`, and follows its power `exponent` in a run with `[cosmology]`.
+    """
 
     name: str
     factor: float
+    exponent: float = 0.0
+
+    def factors(self, ratio: np.ndarray) -> np.ndarray:
+        """Returns the factor for each ratio of another scale factor to that of the units."""
+        return self.factor * ratio**self.exponent
 
 
 class Units:
-    """The code units of a snapshot, and the units of results: `system` is astronomical, cgs or code."""
+    """The code units of a snapshot, and the units of results: `system` is astronomical, comoving, cgs or code.
 
-    def __init__(self, attrs: dict[str, Any], system: str, width: float, end: float) -> None:
+    The code units of a run with `[cosmology]` belong to a scale factor: a length is proportional to it, a time to its square.
+    """
+
+    def __init__(self, attrs: dict[str, Any], system: str, width: float, end: float, scale_factor: float = 1.0,
+                 h: float = 1.0) -> None:  # fmt: skip
         if system not in SYSTEMS:
             raise unknown("system of units", system, SYSTEMS)
+        self.changing = bool(attrs.get("is_changing", False))
+        if system == "comoving" and not self.changing:
+            raise Error("the run has no table [cosmology], so it has no comoving units")
+        self.scale_factor = scale_factor if self.changing else 1.0
         self.length: float = attrs.get("length_cgs", 1.0)
         self.mass: float = attrs.get("mass_cgs", 1.0)
         self.time: float = attrs.get("time_cgs", 1.0)
         self.name: str = attrs.get("name", "")
         self.dimensionless = (self.length, self.mass, self.time) == (1.0, 1.0, 1.0)
         self.system = "code" if self.dimensionless else system
-        self._long = {LENGTH: self._longest(LENGTH, width * self.length), TIME: self._longest(TIME, end * self.time)}
+        # the names of units are the same at all times of a run
+        a = self.scale_factor
+        self._long = {LENGTH: self._longest(LENGTH, width * self.length / a), TIME: self._longest(TIME, end * self.time / a**2)}
         code = {"length": (self.length, LENGTH), "mass": (self.mass, MASS), "time": (self.time, TIME)}
         self._words = code if self.dimensionless else code | _WORDS
-        self._known = code | _WORDS
+        self._known = code | _WORDS | {"expansion": (a, NUMBER)}
+        if self.changing:
+            self._words |= {name + _COMOVING: (a * _WORDS[name][0], LENGTH) for name in _SCALES[LENGTH]} | {"h": (h, NUMBER)}
+        self._exponents = {word: NUMBER for word in _WORDS} | {
+            word: (power, 0.0, 0.0, 0.0) for word, power in (("length", 1.0), ("mass", 0.0), ("time", 2.0), ("expansion", 1.0))
+        }
+        self._code_only = {word: NUMBER for word in (*_WORDS, "expansion")} | {
+            "length": LENGTH, "mass": MASS, "time": TIME
+        }  # fmt: skip
 
     @staticmethod
     def _longest(kind: Powers, cgs: float) -> str:
@@ -227,6 +272,25 @@ class Units:
 
     def _parse(self, units: str) -> tuple[float, Powers]:
         return _Parser(units, self._known).product()
+
+    def exponent(self, units: str) -> float:
+        """Returns the power of the scale factor in `cgs_factor`; 0 if the units are constant or unknown."""
+        return self._powers_of(units, self._exponents)[0] if self.changing else 0.0
+
+    def _powers_of(self, units: str, words: dict[str, Powers]) -> Powers:
+        """Returns the powers of a unit whose words have these powers; those of a number if it has other words."""
+        try:
+            return _Parser(units, {word: (1.0, powers) for word, powers in words.items()}).product()[1]
+        except Error:
+            return NUMBER
+
+    def comoving_lengths(self, units: str) -> float:
+        """Returns the power of comoving lengths in a unit: -3 for densities, 1 for lengths, 0 for velocities and times."""
+        length, *others = self._powers_of(units, self._code_only)
+        for power in (0, -3, -2, 1, 2, 3):
+            if (length - power, *others) in _PROPER:
+                return power
+        return length + others[1]
 
     def cgs_factor(self, units: str) -> float:
         """Returns the value in cgs of a unit of an array, such as ``mass/length**3``."""
@@ -261,11 +325,28 @@ class Units:
             return Shown("1", 1.0)
         if self.system == "code" or powers is None:
             return Shown(units, 1.0)
-        factor = self.cgs_factor(units)
+        if self.system == "comoving":
+            return self.shown_comoving(units)
+        factor, exponent = self.cgs_factor(units), self.exponent(units)
         if self.system == "cgs" or powers[3]:
-            return Shown(self.cgs_units(units), factor)
-        name = _FIXED.get(powers) or self._scaled(powers) or self.cgs_units(units)
-        return Shown(name, factor / _Parser(name, _WORDS).product()[0])
+            return Shown(self.cgs_units(units), factor, exponent)
+        name = self._astronomical(powers) or self.cgs_units(units)
+        return Shown(name, factor / _Parser(name, _WORDS).product()[0], exponent)
+
+    def _astronomical(self, powers: Powers) -> str | None:
+        return _FIXED.get(powers) or self._scaled(powers)
+
+    def shown_comoving(self, units: str) -> Shown:
+        """Returns the unit with comoving lengths, such as ``Mpccm`` or ``Msun/Mpccm**3``; velocities and times are proper."""
+        powers = self.powers(units)
+        count = self.comoving_lengths(units)
+        if powers is None or powers == NUMBER:
+            return Shown("1" if powers else units, 1.0)
+        proper = multiply(powers, LENGTH, -count)
+        length = self._long[LENGTH]
+        name = self._astronomical(proper) or _of_words(list(zip(("cm", "g", "s", "K"), proper)))
+        size = _Parser(name, _WORDS).product()[0] * (self.scale_factor * _WORDS[length][0]) ** count
+        return Shown(_times(name, length + _COMOVING, count), self.cgs_factor(units) / size, self.exponent(units) - count)
 
     def _scaled(self, powers: Powers) -> str | None:
         for kind in (LENGTH, TIME):
@@ -273,6 +354,10 @@ class Units:
             if powers[place] and not any(power for n, power in enumerate(powers) if n != place):
                 return _of_words([(self._long[kind], powers[place])])
         return None
+
+    def clock(self, time: float) -> Quantity:
+        """Returns a time of the clock, which is in code units in a run with `[cosmology]`: it is no proper time."""
+        return Quantity(time, "time") if self.changing else self.quantity(time, "time")
 
     def quantity(self, value: float, units: str) -> Quantity:
         """Returns a number in code units as a number in the unit of results."""

@@ -55,6 +55,8 @@ def _yt_units(snapshot: Snapshot, units: str) -> str:
         return "code_magnetic"
     if units == "1" or snapshot.units.powers(units) is None or "cell" in units:
         return ""
+    # numbers that are stored without the scale factor
+    units = units.replace("expansion", repr(snapshot.units.scale_factor))
     return _CODE.sub(lambda word: f"code_{word.group()}", units)
 
 
@@ -422,6 +424,14 @@ class NestarDataset(Dataset):
         self.mu = snapshot.attrs.get("mean_molecular_weight", 0.6)
         self.particle_types = self.particle_types_raw = tuple(snapshot.species)
         self.cosmological_simulation = 0
+        cosmology, scale_factor = snapshot.cosmology, snapshot.scale_factor
+        if cosmology is not None and scale_factor is not None:
+            self.cosmological_simulation = 1
+            self.current_redshift, self.hubble_constant = snapshot.redshift, cosmology.h
+            self.omega_matter, self.omega_lambda = cosmology.omega_m, cosmology.omega_lambda
+            self.omega_radiation = cosmology.omega_r
+            # the age, in the unit of time of the snapshot, not that of the Hubble time
+            self.current_time = snapshot.attrs["age"] / scale_factor**2
 
     @classmethod
     def _is_valid(cls, filename: str, *args: Any, **kwargs: Any) -> bool:
