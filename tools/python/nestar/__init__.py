@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .conditions import convert_ic
 from .cosmology import Cosmology
 from .decks import deck_text
 from .digests import digest
@@ -24,7 +25,7 @@ from .snapshot import Level, Snapshot
 from .units import Quantity, Units, pint_registry
 
 __all__ = [
-    "Cosmology", "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "deck_text", "digest", "open", "pint_registry", "run",
+    "Cosmology", "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "convert_ic", "deck_text", "digest", "open", "pint_registry", "run",
     "write_grafic", "write_initial", "write_particles",
 ]  # fmt: skip
 __version__ = "0.1.0"
