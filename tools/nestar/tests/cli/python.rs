@@ -41,6 +41,11 @@ fn python_starts_runs_and_reports_errors_in_one_line() {
 }
 
 #[test]
+fn comoving_runs_have_the_units_of_their_times() {
+    check("check_cosmology.py", &[]);
+}
+
+#[test]
 fn yt_reads_all_fields_and_species_with_units() {
     check("check_yt.py", &[]);
 }
