@@ -31,6 +31,8 @@ for file in files:
     assert data.dims == array.metadata.dimension_names, data.dims
     assert {"units", "cgs_factor", "long_name"} <= set(data.attrs), data.attrs
 assert tree["level_1"]["hot"].attrs["derived"] and "derived" not in tree["level_1"]["density"].attrs
+exponents = [tree["level_0"][name].attrs.get("scale_factor_exponent") for name in ("density", "magnetic_x_face")]
+assert exponents == [None, -2.5], exponents
 assert tree["level_0"]["density"].dims == ("patch", "z", "y", "x")
 assert tree["level_0"]["density"].attrs["units"] == "mass/length**3"
 

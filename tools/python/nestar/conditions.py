@@ -14,7 +14,7 @@ from .errors import Error, unknown
 from .exports import _h5py
 from .grafic import write_grafic
 from .initial import write_particles
-from .units import PARSEC, SOLAR_MASS, _WORDS
+from .units import NEWTON, PARSEC, SOLAR_MASS
 
 _LENGTHS = {"Mpc/h": 1.0, "kpc/h": 1e-3}
 """Units of length of files, in Mpc/h."""
@@ -57,7 +57,7 @@ def convert_ic(path: str | os.PathLike[str], folder: str | os.PathLike[str], *, 
             if level is not None or edge is not None or cosmology is not None:
                 raise Error(f"{source} has particles: `level`, `edge` and `cosmology` are for files with grids")
             return _convert_particles(source, file, target, species, length)
-    raise Error(f"{source} has neither a group `Header`, as files of Gadget, nor grids such as `level_008_DM_dx`, as files of MUSIC")
+    raise Error(f"{source} has neither a group `Header`, as files of Gadget, nor grids as those of MUSIC (`level_008_DM_dx`)")
 
 
 # particles
@@ -143,7 +143,7 @@ def _convert_particles(source: Path, file: Any, target: Path, species: Mapping[s
         species = {"dark": 1}
     # mass in the unit of length^3 at the mean density of matter, in g/h
     megaparsec = 1e6 * PARSEC
-    density = omega_m * 3 * (1e7 / megaparsec) ** 2 / (8 * np.pi * _WORDS["G"][0])
+    density = omega_m * 3 * (1e7 / megaparsec) ** 2 / (8 * np.pi * NEWTON)
     code_mass = density * megaparsec**3
     tables = {}
     for name, kind in species.items():
@@ -152,7 +152,8 @@ def _convert_particles(source: Path, file: Any, target: Path, species: Mapping[s
             raise Error(f"{source} has no particles of PartType{kind} for the species `{name}`")
         expected = int(total[kind]) if kind < len(total) else 0
         if expected and expected != len(values["Masses"]):
-            raise Error(f"{source}: the header tells {expected} particles of PartType{kind}, but there are {len(values['Masses'])}")
+            count = len(values["Masses"])
+            raise Error(f"{source}: the header tells {expected} particles of PartType{kind}, but there are {count}")
         position = np.mod(values["Coordinates"] * size, box)
         position[position == box] = 0.0
         # velocities of files are peculiar ones over the root of the scale factor, those of decks times the scale factor

@@ -280,7 +280,8 @@ def _write_gadget(snapshot: Snapshot, file: Any, types: dict[str, int]) -> None:
     units = snapshot.units
     length, mass = (units.length, units.mass) if units.dimensionless else (1e3 * PARSEC, 1e10 * SOLAR_MASS)
     speed = units.length / units.time if units.dimensionless else 1e5
-    a, h = (snapshot.scale_factor or 1.0), (1.0 if snapshot.cosmology is None else snapshot.cosmology.h)
+    universe = snapshot.cosmology
+    a, h = (1.0, 1.0) if universe is None else (float(snapshot.attrs["scale_factor"]), universe.h)
     cgs = {"length": length * a / h, "mass": mass / h, "length/time": speed * np.sqrt(a)}
     counts = np.zeros(6, np.uint64)
     for name, kind in types.items():
@@ -308,11 +309,11 @@ def _write_gadget(snapshot: Snapshot, file: Any, types: dict[str, int]) -> None:
     header["NumPart_Total"] = (counts & 0xFFFFFFFF).astype(np.uint32)
     header["NumPart_Total_HighWord"] = (counts >> 32).astype(np.uint32)
     header["MassTable"] = np.zeros(6)
-    header["Time"] = snapshot.attrs["time"] * units.time / (length / speed) if snapshot.cosmology is None else a
+    header["Time"] = snapshot.attrs["time"] * units.time / (length / speed) if universe is None else a
     header["BoxSize"] = float(edges.max())
     header["BoxSizes"] = edges
     header["NumFilesPerSnapshot"] = np.int32(1)
-    matter, dark_energy = (0.0, 0.0) if snapshot.cosmology is None else (snapshot.cosmology.omega_m, snapshot.cosmology.omega_lambda)
+    matter, dark_energy = (0.0, 0.0) if universe is None else (universe.omega_m, universe.omega_lambda)
     numbers = {"Redshift": snapshot.redshift or 0.0, "Omega0": matter, "OmegaLambda": dark_energy, "HubbleParam": h}
     for name, number in numbers.items():
         header[name] = number

@@ -320,7 +320,8 @@ class Run:
             warnings.warn(f"{path} is missing or damaged, so the columns of the diagnostics are in code units", stacklevel=3)
             return {}
 
-    def _column(self, name: str, texts: list[str], units: str | None, ratio: np.ndarray) -> tuple[str, np.ndarray, dict[str, str]]:
+    def _column(self, name: str, texts: list[str], units: str | None,
+                ratio: np.ndarray) -> tuple[str, np.ndarray, dict[str, str]]:  # fmt: skip
         try:
             values: np.ndarray = np.array([float(text) if text else np.nan for text in texts])
         except ValueError:

@@ -19,6 +19,7 @@ SOLAR_MASS = 1.98840987e33
 HYDROGEN_MASS = 1.67353284e-24
 BOLTZMANN = 1.380649e-16
 ELECTRONVOLT = 1.602176634e-12
+NEWTON = 6.6743e-8
 
 SYSTEMS = ("astronomical", "comoving", "cgs", "code")
 NUMBER: Powers = (0, 0, 0, 0)
@@ -55,7 +56,7 @@ _WORDS: dict[str, tuple[float, Powers]] = {
     "eV": (ELECTRONVOLT, ENERGY),
     "keV": (1e3 * ELECTRONVOLT, ENERGY),
     "k_B": (BOLTZMANN, ENERGY),
-    "G": (6.6743e-8, (3, -1, -2, 0)),
+    "G": (NEWTON, (3, -1, -2, 0)),
     "K": (1.0, (0, 0, 0, 1)),
     "cell": (1.0, NUMBER),
 }

@@ -104,6 +104,7 @@ pub fn level(level: u8, patches: u64, data_type: DataType) -> LevelPlan {
         name: "magnetic_x_face".into(),
         dimensions: ["z", "y", "x_face"].map(String::from).to_vec(),
         shape: vec![8, 8, 9],
+        scale_factor_exponent: Some(-2.5),
         ..field("magnetic_x_face")
     };
     let width = 1.0 / 64.0 / f64::from(1 << level);
