@@ -430,6 +430,8 @@ class NestarDataset(Dataset):
             self.current_redshift, self.hubble_constant = snapshot.redshift, cosmology.h
             self.omega_matter, self.omega_lambda = cosmology.omega_m, cosmology.omega_lambda
             self.omega_radiation = cosmology.omega_r
+            self.w_0, self.w_a = cosmology.w0, cosmology.wa
+            self.use_dark_factor = (cosmology.w0, cosmology.wa) != (-1.0, 0.0)
             # the age, in the unit of time of the snapshot, not that of the Hubble time
             self.current_time = snapshot.attrs["age"] / scale_factor**2
 
