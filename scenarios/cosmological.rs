@@ -64,12 +64,13 @@ struct PerturbedGas {
 
 impl InitialState for PerturbedGas {
     fn fill(&self, columns: &mut PrimitiveColumns) {
+        let level = columns.level;
         for n in 0..columns.len() {
             let point = columns.point(n);
-            let contrast = 1.0 + self.field.overdensity(point);
+            let contrast = 1.0 + self.field.overdensity(point, level);
             columns.states[n] = Primitive {
                 density: self.density * contrast,
-                velocity: self.field.flow(point),
+                velocity: self.field.flow(point, level),
                 pressure: self.pressure * pow(contrast, self.gamma),
             };
         }

@@ -66,14 +66,18 @@ pub trait PerturbationField: Send + Sync {
     /// # Errors
     /// A file with them is missing or invalid.
     fn prepare(&self, deck: &Deck, matter: PerturbedMatter) -> Result<(), DeckError>;
-    /// Returns the density over the mean density, minus 1.
-    fn overdensity(&self, point: [f64; 3]) -> f64;
+    /// Returns the level whose waves matter on a lattice with these numbers of points has: the coarsest one with as many cells along each axis,
+    /// or the finest one with perturbations.
+    fn level_of_lattice(&self, points: [u64; 3]) -> usize;
+    /// Returns the density over the mean density, minus 1, by the waves of a level. A level beyond those with perturbations has the waves of the
+    /// finest one; so do the functions below.
+    fn overdensity(&self, point: [f64; 3], level: usize) -> f64;
     /// Returns the displacement of matter from a point.
-    fn displacement(&self, point: [f64; 3]) -> [f64; 3];
+    fn displacement(&self, point: [f64; 3], level: usize) -> [f64; 3];
     /// Returns the velocity of the matter that is displaced from a point.
-    fn velocity(&self, point: [f64; 3]) -> [f64; 3];
+    fn velocity(&self, point: [f64; 3], level: usize) -> [f64; 3];
     /// Returns the velocity of the gas that is at a point.
-    fn flow(&self, point: [f64; 3]) -> [f64; 3];
+    fn flow(&self, point: [f64; 3], level: usize) -> [f64; 3];
     /// Returns the share of gas in all matter.
     fn gas_share(&self) -> f64;
     /// Returns the temperature of the gas in kelvin.

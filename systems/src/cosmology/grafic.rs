@@ -77,6 +77,7 @@ impl Grafic {
             ("a_s", config.a_s.is_some()),
             ("file", config.file.is_some()),
             ("order", config.order != 1),
+            ("level", config.level != 0),
             ("fixed", config.fixed),
             ("paired", config.paired),
         ];
@@ -141,7 +142,8 @@ impl Grafic {
         let numbers = self.boxes[part.number()]
             .get()
             .map_or(&[][..], Vec::as_slice);
-        interpolated(&self.domain, point, SNAP, |n| f64::from(numbers[n]))
+        let cells = self.wanted.cells;
+        interpolated(&self.domain, cells, point, SNAP, |n| f64::from(numbers[n]))
     }
 }
 
@@ -165,22 +167,28 @@ impl PerturbationField for Grafic {
         read.map_err(|why| deck.error_at("perturbations.grafic", why))
     }
 
-    fn overdensity(&self, point: [f64; 3]) -> f64 {
+    fn level_of_lattice(&self, _points: [u64; 3]) -> usize {
+        0
+    }
+
+    fn overdensity(&self, point: [f64; 3], _level: usize) -> f64 {
         self.at(Part::Density, point)
     }
 
-    fn displacement(&self, point: [f64; 3]) -> [f64; 3] {
+    fn displacement(&self, point: [f64; 3], level: usize) -> [f64; 3] {
         match self.boxes[Part::Displacement(0).number()].get() {
             Some(_) => [0, 1, 2].map(|a| self.at(Part::Displacement(a), point) * self.units[1]),
-            None => self.velocity(point).map(|velocity| velocity / self.rate),
+            None => self
+                .velocity(point, level)
+                .map(|velocity| velocity / self.rate),
         }
     }
 
-    fn velocity(&self, point: [f64; 3]) -> [f64; 3] {
+    fn velocity(&self, point: [f64; 3], _level: usize) -> [f64; 3] {
         [0, 1, 2].map(|a| self.at(Part::Velocity(a), point) * self.units[0])
     }
 
-    fn flow(&self, point: [f64; 3]) -> [f64; 3] {
+    fn flow(&self, point: [f64; 3], _level: usize) -> [f64; 3] {
         [0, 1, 2].map(|a| self.at(Part::Flow(a), point) * self.units[0])
     }
 

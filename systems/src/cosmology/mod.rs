@@ -32,8 +32,9 @@ use config::Universe;
 use grafic::Grafic;
 use nestar_deck::{Deck, DeckError};
 use nestar_device::{Place, Real, device};
-use nestar_engine::comm::DiagnosticColumns;
+use nestar_engine::comm::{DiagnosticColumns, Ranks};
 use nestar_engine::mesh::{Levels, Topology};
+use nestar_engine::step::memory::machine;
 use nestar_engine::step::{ChangingUnits, Remarks, RunFacts};
 use nestar_engine::{Engine, Error, Plugin};
 use perturbations::Perturbations;
@@ -229,8 +230,14 @@ fn perturb(sim: &mut Engine) -> Result<(), Error> {
         Some(folder) => Arc::new(Grafic::new(folder, &config, &universe, &sim.deck, domain)?),
         None => {
             let stream = sim.random_stream("initial perturbations", config.seed)?;
-            let (universe, deck) = (&universe, &sim.deck);
-            Arc::new(Perturbations::new(&config, universe, deck, stream, domain)?)
+            let deck = &sim.deck;
+            let random = Perturbations::new(&config, &universe, deck, stream, domain)?;
+            let ranks = sim.world.resource::<Ranks>();
+            let sharers = ranks.communicator().placement().local_size.max(1) as u64;
+            if let Some(free) = machine::free() {
+                random.check_memory(deck, free / sharers)?;
+            }
+            Arc::new(random)
         }
     };
     sim.world.insert_resource(InitialPerturbations(field));

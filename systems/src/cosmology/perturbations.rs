@@ -42,6 +42,10 @@ pub struct PerturbationsConfig {
     /// Order of the displacements in the density contrast: 1 (Zel'dovich 1970) or 2 (2LPT).
     #[key(default = 1, min = 1, max = 2)]
     pub order: u32,
+    /// Finest level with waves of its own, below the Nyquist frequency of its cells: for lattices with more points than root cells, and for gas that
+    /// is refined at the start. All waves of a level are in memory.
+    #[key(default = 0, max = 12)]
+    pub level: u32,
     /// Root of the mean square of the density contrast today in spheres of 8 Mpc/h, in linear theory. Default: 0.8102 without `a_s`; a table
     /// keeps its own amplitude.
     #[key(above = 0.0, max = 100.0)]
@@ -177,10 +181,9 @@ const BACKGROUND_K: f64 = 2.7255;
 /// Redshift at which gas decouples thermally from the microwave background (Peebles 1993).
 const DECOUPLING: f64 = 136.0;
 
-/// The perturbations of a run on the cells of its root level. Each box of numbers is made when it is first read.
+/// The perturbations of a run on the cells of some levels.
 pub(super) struct Perturbations {
     domain: Domain,
-    grid: Grid,
     spectrum: Spectrum,
     stream: Stream,
     /// Amplitudes at the start over those today; negative with `paired`.
@@ -188,14 +191,43 @@ pub(super) struct Perturbations {
     is_fixed: bool,
     /// Logarithmic derivative of the growing mode by the comoving time at the start.
     rate: f64,
-    /// The second order, if it is wanted.
-    second: Option<SecondOrder>,
     /// Unit of length in Mpc/h.
     length: f64,
     gas_share: f64,
     /// Redshift at the start.
     redshift: f64,
+    /// The levels from the root on.
+    levels: Vec<LevelWaves>,
+}
+
+/// Waves below the Nyquist frequency of the cells of a level. Each box of numbers is made when it is first read.
+struct LevelWaves {
+    grid: Grid,
+    /// The second order, if it is wanted.
+    second: Option<SecondOrder>,
     boxes: [OnceLock<Vec<f64>>; Part::COUNT],
+}
+
+impl LevelWaves {
+    /// Describes the waves of a level; `second` is present for the second order.
+    fn new(domain: &Domain, level: usize, second: Option<Growth>) -> Self {
+        let grid = Grid {
+            cells: domain.cells(level).map(|n| n as usize),
+            edges: [0, 1, 2].map(|a| domain.right_edge[a] - domain.left_edge[a]),
+        };
+        Self {
+            grid,
+            second: second.map(|growth| SecondOrder::new(grid, growth)),
+            boxes: Default::default(),
+        }
+    }
+
+    /// Returns the bytes that all boxes need while they are made.
+    fn bytes(&self) -> f64 {
+        let cells: f64 = self.grid.cells.map(|n| n as f64).iter().product();
+        let numbers = if self.second.is_some() { 22 } else { 5 };
+        (numbers * size_of::<f64>()) as f64 * cells
+    }
 }
 
 impl Perturbations {
@@ -218,33 +250,57 @@ impl Perturbations {
             ratio: background.second_growth(start),
             second_rate: background.second_growth_rate(start),
         };
-        let grid = Grid {
-            cells: domain.cells(0).map(|n| n as usize),
-            edges: [0, 1, 2].map(|a| domain.right_edge[a] - domain.left_edge[a]),
-        };
+        let second = (config.order == 2).then_some(growth);
+        let finest = config.level as usize;
+        let levels = (0..=finest).map(|level| LevelWaves::new(&domain, level, second));
+        let levels: Vec<LevelWaves> = levels.collect();
         let length = universe.units.length_cgs * universe.h / (1e6 * PARSEC);
-        let waves = grid.wave_numbers().map(|k| k / length);
+        let waves = levels[finest].grid.wave_numbers().map(|k| k / length);
         Ok(Self {
             domain,
-            grid,
             spectrum: config.spectrum(deck, universe, waves)?,
             stream,
             growth: sign * background.growth(start) / background.growth(1.0),
             is_fixed: config.fixed,
             rate,
-            second: (config.order == 2).then(|| SecondOrder::new(grid, growth)),
             length,
             gas_share: config.omega_b / universe.parameters.matter,
             redshift: 1.0 / start - 1.0,
-            boxes: Default::default(),
+            levels,
         })
     }
 
-    /// Returns the mode of the density contrast at the start, with the origin at the centre of the first cell. It is 0 from the Nyquist
-    /// frequency on.
-    fn mode(&self, wave: [i64; 3]) -> [f64; 2] {
-        let Grid { cells, edges } = self.grid;
-        if !self.grid.contains(wave) {
+    /// Refuses levels whose waves need more than the `free` bytes of memory of each rank.
+    ///
+    /// # Errors
+    /// They need more.
+    pub fn check_memory(&self, deck: &Deck, free: u64) -> Result<(), DeckError> {
+        let bytes: f64 = self.levels.iter().map(LevelWaves::bytes).sum();
+        let finest = self.levels.len() - 1;
+        if finest == 0 || bytes <= free as f64 {
+            return Ok(());
+        }
+        let gib = |bytes: f64| bytes / f64::from(1u32 << 30);
+        let why = format!(
+            "`perturbations.level` = {finest}: the waves of {:?} cells need {:.1} GiB of memory, but each rank has {:.1} GiB: give a lower level, \
+             or run fewer ranks on a host",
+            self.levels[finest].grid.cells,
+            gib(bytes),
+            gib(free as f64)
+        );
+        Err(deck.error_at("perturbations.level", why))
+    }
+
+    /// Returns the waves of a level, or of the finest one.
+    fn level(&self, level: usize) -> &LevelWaves {
+        &self.levels[level.min(self.levels.len() - 1)]
+    }
+
+    /// Returns the mode of the density contrast at the start, with the origin at the centre of the first cell of a grid. It is 0 from the
+    /// Nyquist frequency on.
+    fn mode(&self, grid: &Grid, wave: [i64; 3]) -> [f64; 2] {
+        let Grid { cells, edges } = *grid;
+        if !grid.contains(wave) {
             return [0.0; 2];
         }
         // of two opposite modes, which are conjugate, one draws
@@ -267,7 +323,7 @@ impl Perturbations {
         } else {
             (re, im) = (re * FRAC_1_SQRT_2, im * FRAC_1_SQRT_2);
         }
-        let k = self.grid.wave_vector(wave).map(|k| k / self.length);
+        let k = grid.wave_vector(wave).map(|k| k / self.length);
         let k = sqrt(k[0] * k[0] + k[1] * k[1] + k[2] * k[2]);
         let volume: f64 = edges.into_iter().map(|edge| edge * self.length).product();
         let size = self.growth * sqrt(self.spectrum.power(k) / volume);
@@ -281,34 +337,40 @@ impl Perturbations {
     }
 
     /// Returns the box of a part; without a second order, those of the density contrast and of displacements are sufficient.
-    fn numbers(&self, part: Part) -> &[f64] {
-        let linear = |wave: [i64; 3]| self.mode(wave);
-        self.boxes[part.number()].get_or_init(|| {
-            on_own_threads(|| match (&self.second, part) {
-                (Some(second), _) => box_of_modes(self.grid.cells, second.modes(part, &linear)),
-                (None, Part::Density) => box_of_modes(self.grid.cells, linear),
+    fn numbers<'a>(&'a self, own: &'a LevelWaves, part: Part) -> &'a [f64] {
+        let grid = &own.grid;
+        let linear = |wave: [i64; 3]| self.mode(grid, wave);
+        own.boxes[part.number()].get_or_init(|| {
+            on_own_threads(|| match (&own.second, part) {
+                (Some(second), _) => box_of_modes(grid.cells, second.modes(part, &linear)),
+                (None, Part::Density) => box_of_modes(grid.cells, linear),
                 (None, Part::Displacement(axis) | Part::Velocity(axis) | Part::Flow(axis)) => {
-                    box_of_modes(self.grid.cells, |wave| {
-                        self.grid.displacement(wave, linear(wave), axis)
+                    box_of_modes(grid.cells, |wave| {
+                        grid.displacement(wave, linear(wave), axis)
                     })
                 }
             })
         })
     }
 
+    /// Returns the number of a box at a point.
+    fn number_at(&self, own: &LevelWaves, part: Part, point: [f64; 3]) -> f64 {
+        let numbers = self.numbers(own, part);
+        interpolated(&self.domain, own.grid.cells, point, 0.0, |n| numbers[n])
+    }
+
     /// Returns the numbers of boxes at a point.
-    fn at(&self, part: fn(usize) -> Part, point: [f64; 3]) -> [f64; 3] {
-        [0, 1, 2].map(|axis| {
-            let numbers = self.numbers(part(axis));
-            interpolated(&self.domain, point, 0.0, |n| numbers[n])
-        })
+    fn at(&self, own: &LevelWaves, part: fn(usize) -> Part, point: [f64; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|axis| self.number_at(own, part(axis), point))
     }
 
     /// Returns a velocity at a point; that of first order is the displacement times its rate.
-    fn velocity_of(&self, part: fn(usize) -> Part, point: [f64; 3]) -> [f64; 3] {
-        match &self.second {
-            Some(_) => self.at(part, point),
-            None => self.at(Part::Displacement, point).map(|by| by * self.rate),
+    fn velocity_of(&self, own: &LevelWaves, part: fn(usize) -> Part, point: [f64; 3]) -> [f64; 3] {
+        match &own.second {
+            Some(_) => self.at(own, part, point),
+            None => self
+                .at(own, Part::Displacement, point)
+                .map(|by| by * self.rate),
         }
     }
 }
@@ -326,15 +388,15 @@ fn on_own_threads<T: Send>(make: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Returns a number on the cells of the root level at a point, by linear interpolation between their centres. A point that is nearer to a
+/// Returns a number on `cells` of the box at a point, by linear interpolation between their centres. A point that is nearer to a
 /// centre than `snap` cells along an axis is at the centre.
 pub(super) fn interpolated(
     domain: &Domain,
+    cells: [usize; 3],
     point: [f64; 3],
     snap: f64,
     number: impl Fn(usize) -> f64,
 ) -> f64 {
-    let cells = domain.cells(0).map(|n| n as usize);
     let along = |a: usize| {
         let edge = domain.right_edge[a] - domain.left_edge[a];
         let mut cell = (point[a] - domain.left_edge[a]) / edge * cells[a] as f64 - 0.5;
@@ -374,21 +436,26 @@ impl PerturbationField for Perturbations {
         Ok(())
     }
 
-    fn overdensity(&self, point: [f64; 3]) -> f64 {
-        let numbers = self.numbers(Part::Density);
-        interpolated(&self.domain, point, 0.0, |n| numbers[n])
+    fn level_of_lattice(&self, points: [u64; 3]) -> usize {
+        let finest = self.levels.len() - 1;
+        let holds = |own: &LevelWaves| (0..3).all(|a| own.grid.cells[a] as u64 >= points[a]);
+        self.levels.iter().position(holds).unwrap_or(finest)
     }
 
-    fn displacement(&self, point: [f64; 3]) -> [f64; 3] {
-        self.at(Part::Displacement, point)
+    fn overdensity(&self, point: [f64; 3], level: usize) -> f64 {
+        self.number_at(self.level(level), Part::Density, point)
     }
 
-    fn velocity(&self, point: [f64; 3]) -> [f64; 3] {
-        self.velocity_of(Part::Velocity, point)
+    fn displacement(&self, point: [f64; 3], level: usize) -> [f64; 3] {
+        self.at(self.level(level), Part::Displacement, point)
     }
 
-    fn flow(&self, point: [f64; 3]) -> [f64; 3] {
-        self.velocity_of(Part::Flow, point)
+    fn velocity(&self, point: [f64; 3], level: usize) -> [f64; 3] {
+        self.velocity_of(self.level(level), Part::Velocity, point)
+    }
+
+    fn flow(&self, point: [f64; 3], level: usize) -> [f64; 3] {
+        self.velocity_of(self.level(level), Part::Flow, point)
     }
 
     fn gas_share(&self) -> f64 {

@@ -9,6 +9,7 @@ mod parquet;
 mod parquet_tests;
 mod positions;
 mod random;
+mod region;
 mod sphere;
 mod table;
 #[cfg(test)]
