@@ -76,10 +76,13 @@ impl ParticlesConfig {
     }
 }
 
-/// Refinement by particles of all species. Each key is a number, or a list with one number per level from 0;
+/// Refinement by particles of all species, or of some. Each other key is a number, or a list with one number per level from 0;
 /// levels beyond the end of a list are not refined. The deck's flag buffer is added.
 #[deck]
 pub struct RefineConfig {
+    /// Names of the species that count; default: all.
+    #[key(default = Vec::new())]
+    pub species: Vec<String>,
     /// Refines patches (8^3 cells) that contain more particles than this.
     #[schemars(extend("minimum" = 0.0))]
     pub per_patch: Option<PerLevel<f64>>,

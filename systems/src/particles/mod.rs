@@ -185,7 +185,7 @@ impl Plugin for Particles {
             kick::register(sim);
         }
         diagnostics::register(sim, falls);
-        refinement::register(sim, config.refine)
+        refinement::register(sim, &config)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Refines where a patch or cell contains many particles or much particle mass.
 
-use super::config::RefineConfig;
+use super::config::{ParticlesConfig, RefineConfig};
 use super::deposit::{Deposit, DepositWeights, all_are_on_device};
 use super::device::ParticleKernels;
 use super::initial::InitialCells;
@@ -36,9 +36,20 @@ fn many_particles<R: Real>(mark: R) -> bool {
 }
 
 /// Registers the field, the system that flags cells, and the criterion.
-pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Error> {
+///
+/// # Errors
+/// A name of a species is unknown.
+pub(super) fn register(sim: &mut Engine, particles: &ParticlesConfig) -> Result<(), Error> {
+    let config = particles.refine.clone();
     if config == RefineConfig::default() {
         return Ok(());
+    }
+    let known: Vec<&str> = particles.species.keys().map(String::as_str).collect();
+    for (n, name) in config.species.iter().enumerate() {
+        if !known.contains(&&**name) {
+            let key = format!("particles.refine.species[{n}]");
+            return Err(sim.deck.unknown_word_at(&key, name, &known).into());
+        }
     }
     sim.register_field::<ParticleMarks>(FieldSpec {
         components: vec![Component::scalar("particle_mark")],
@@ -47,8 +58,9 @@ pub(super) fn register(sim: &mut Engine, config: RefineConfig) -> Result<(), Err
         stored: false,
         ..FieldSpec::cells(&[])
     })?;
+    let mut cells = sim.world.resource_mut::<InitialCells>();
+    cells.request(&config.species);
     sim.world.insert_resource(Refine(config));
-    sim.world.resource_mut::<InitialCells>().request();
     sim.system_in(Flag::Criteria, flag_by_particles)
         .in_sequence()
         .keeps_particles();
@@ -100,6 +112,7 @@ fn flag_by_particles(
     {
         for limits in &limits {
             let deposit = Deposit::in_cells(&topology, limits.weights, level);
+            let deposit = deposit.of_species(&refine.0.species);
             let view = marks.change_on(level);
             let to = view.device().bank(view.banks()[0]);
             let kept = kernels.mark(&deposit, limits, &mut species, tables, &others, to)?;
@@ -112,7 +125,8 @@ fn flag_by_particles(
         let sums = match rows.is_estimate() {
             true => initial.in_cells(&topology, limits.weights, level),
             false => {
-                let mut deposit = Deposit::in_cells(&topology, limits.weights, level);
+                let deposit = Deposit::in_cells(&topology, limits.weights, level);
+                let mut deposit = deposit.of_species(&refine.0.species);
                 deposit.add_all(&mut species, tables)?;
                 deposit.finish(&others)?
             }

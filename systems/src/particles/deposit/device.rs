@@ -64,7 +64,7 @@ impl ParticleKernels {
 }
 
 impl Deposit<'_> {
-    /// Deposits all species. `tables` is present if fields are on a device.
+    /// Deposits the species. `tables` is present if fields are on a device.
     ///
     /// # Errors
     /// The device fails.
@@ -77,9 +77,8 @@ impl Deposit<'_> {
         if let Some((kernels, tables)) = all.kernels().zip(tables) {
             self.fetch_from_device(all, &kernels, tables)?;
         }
-        let weights = self.clouds.weights;
         for species in &mut all.0 {
-            if !counts(species, weights) || species.is_on_device() {
+            if !self.counts(species) || species.is_on_device() {
                 continue;
             }
             in_precision!(species.precision(), R => match self.clouds.width {
@@ -158,8 +157,7 @@ impl Deposit<'_> {
             addresses,
         };
         let weights = self.clouds.weights;
-        let all = all.0.iter_mut().filter(|species| counts(species, weights));
-        for species in all {
+        for species in all.0.iter_mut().filter(|species| self.counts(species)) {
             let one = weights.of(species.mass);
             if let Some(lists) = species.upload(self.topology, Some(tables))? {
                 lists.add(self, sums, one)?;
@@ -198,8 +196,8 @@ impl DeviceSums<'_> {
     }
 }
 
-/// Returns `true` if a species contributes to the deposit.
-fn counts(species: &Species, weights: DepositWeights) -> bool {
+/// Returns `true` if a species contributes to a deposit of all species.
+pub(super) fn counts(species: &Species, weights: DepositWeights) -> bool {
     matches!(weights, DepositWeights::Ones) || species.has_mass()
 }
 

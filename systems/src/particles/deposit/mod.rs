@@ -217,6 +217,8 @@ impl DepositClouds {
 pub(super) struct Deposit<'a> {
     pub topology: &'a Topology,
     pub clouds: DepositClouds,
+    /// Names of the species that are deposited; none: all.
+    species: &'a [String],
     pub level: usize,
     /// Deposit time minus the time of the particles, by the level that moves them.
     pub time_offsets: Vec<f64>,
@@ -259,6 +261,18 @@ impl<'a> Deposit<'a> {
         self
     }
 
+    /// Deposits only the species with these names, or all if there are none.
+    pub fn of_species(mut self, names: &'a [String]) -> Self {
+        self.species = names;
+        self
+    }
+
+    /// Returns `true` if a species contributes.
+    fn counts(&self, species: &Species) -> bool {
+        let is_chosen = self.species.is_empty() || self.species.contains(&species.name);
+        is_chosen && device::counts(species, self.clouds.weights)
+    }
+
     /// Returns the levels of the particles that have clouds.
     fn hosts(&self) -> RangeInclusive<usize> {
         let finest = self.topology.finest();
@@ -292,6 +306,7 @@ impl<'a> Deposit<'a> {
         Self {
             topology,
             clouds,
+            species: &[],
             level,
             time_offsets,
             slots,

@@ -76,6 +76,8 @@ pub(in crate::particles) fn initial_positions(
 pub struct InitialCells {
     /// `true` if a criterion needs them.
     wanted: bool,
+    /// Names of the species whose cells are needed; none: all.
+    species: Vec<String>,
     /// `true` if they have been located.
     found: bool,
     /// Finest level with criteria.
@@ -85,9 +87,9 @@ pub struct InitialCells {
 }
 
 impl InitialCells {
-    /// Requests the cells for a criterion.
-    pub fn request(&mut self) {
-        self.wanted = true;
+    /// Requests the cells of the species with these names for a criterion, or of all if there are none.
+    pub fn request(&mut self, species: &[String]) {
+        (self.wanted, self.species) = (true, species.to_vec());
     }
 
     /// Forgets the cells when the particles exist.
@@ -111,6 +113,7 @@ impl InitialCells {
         }
         (self.found, self.finest) = (true, topology.max_level.saturating_sub(1));
         let mut lightest = Vec::new();
+        let (mut count, mut largest) = (0, 0.0);
         for (species, source) in species.0.iter().zip(&sources.0) {
             let before = self.offsets.len();
             let maker = RecordBuilder::of(species, &**source, &topology.domain);
@@ -119,12 +122,18 @@ impl InitialCells {
                 self.add::<R>(&maker, one).map_err(Error::Setup)?;
             });
             let own = self.offsets[before..].iter().map(|(_, mass)| *mass);
+            (count, largest) = (
+                count + own.len() as u64,
+                own.clone().fold(largest, f64::max),
+            );
             let least = own.filter(|mass| *mass > 0.0).fold(f64::INFINITY, f64::min);
             lightest.push((&*species.name, least));
+            if !self.species.is_empty() && !self.species.contains(&species.name) {
+                self.offsets.truncate(before);
+            }
         }
         self.offsets.par_sort_unstable_by_key(|(key, _)| *key);
-        let largest = self.offsets.iter().map(|(_, mass)| *mass);
-        quantum.set_quantum(self.offsets.len() as u64, largest.fold(0.0, f64::max))?;
+        quantum.set_quantum(count, largest)?;
         let below_quantum = quantum.below_quantum(lightest.into_iter());
         below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }
