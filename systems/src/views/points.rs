@@ -15,3 +15,14 @@ pub struct MassPoint {
     /// Identity and number of the species: unique for all points, and the same on any number of ranks.
     pub identity: [u64; 2],
 }
+
+/// Second numbers of identities from here on are of gas.
+const FIRST_OF_GAS: u64 = u64::MAX / 2;
+
+impl MassPoint {
+    /// Returns `true` for the gas of a cell.
+    #[must_use]
+    pub fn is_gas(&self) -> bool {
+        self.identity[1] >= FIRST_OF_GAS
+    }
+}

@@ -47,6 +47,8 @@ pub struct Halo {
     pub spheres: Vec<Sphere>,
     /// Largest mass within a radius over this radius.
     pub steepest: f64,
+    /// Distance of the nearest particle of a species that forms no groups from `position`; NaN if there is none within half of the box.
+    pub nearest_other: f64,
 }
 
 /// Returns all groups of the first `particles` points, by descending mass, then by identity. Spheres contain all points.
@@ -57,9 +59,14 @@ pub fn catalogue(points: &[MassPoint], particles: usize, search: &Search) -> Vec
     let groups = friends::groups(&positions, space, search.linking_length, search.least);
     drop(positions);
     let grid = PointGrid::new(points, space);
+    let others = points[particles..].iter().filter(|point| !point.is_gas());
+    let others: Vec<MassPoint> = others.copied().collect();
+    let others = PointGrid::new(&others, space);
     let halo = |members: Vec<u32>| {
         let members = members.iter().map(|&n| points[n as usize]);
-        halo(members.collect(), &grid, search)
+        let mut halo = halo(members.collect(), &grid, search);
+        halo.nearest_other = others.nearest(halo.position);
+        halo
     };
     let mut halos: Vec<Halo> = groups.into_par_iter().map(halo).collect();
     halos.par_sort_unstable_by(|a, b| {
@@ -98,6 +105,7 @@ fn halo(mut members: Vec<MassPoint>, grid: &PointGrid, search: &Search) -> Halo 
         velocity,
         spheres: around.spheres,
         steepest: around.steepest,
+        nearest_other: f64::NAN,
     }
 }
 

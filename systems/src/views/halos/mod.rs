@@ -44,6 +44,10 @@ pub(super) struct HalosConfig {
     #[serde(default = "usual_length")]
     #[schemars(range(min = 1e-4, max = 1.0))]
     pub linking_length: f64,
+    /// Points of the lattice of these species along x, y, z if it fills only a part of the box, so that their number does not tell the mean
+    /// distance.
+    #[schemars(inner(range(min = 1)))]
+    pub points: Option<[u32; 3]>,
     /// Least particles of a group.
     #[serde(default = "usual_least")]
     #[schemars(range(min = 2))]
@@ -71,7 +75,9 @@ impl ViewKind for HalosConfig {
         Ok(ViewOutput::computed(Halos {
             matter: Matter::new(context, &self.species, true)?,
             linking_length: self.linking_length,
+            lattice: self.points.map(|all| all.map(f64::from).iter().product()),
             least: self.least as usize,
+            has_others: !self.species.is_empty(),
             has_critical_density: world.contains_resource::<CriticalDensity>(),
             has_gravity: world.contains_resource::<GravitationalConstant>(),
         }))
@@ -83,7 +89,11 @@ struct Halos {
     matter: Matter,
     /// In units of the mean distance of particles.
     linking_length: f64,
+    /// Number of particles that would fill the box, if given.
+    lattice: Option<f64>,
     least: usize,
+    /// `true` if the deck chooses the species that form groups.
+    has_others: bool,
     has_critical_density: bool,
     has_gravity: bool,
 }
@@ -103,7 +113,8 @@ impl Halos {
         let domain = &sim.world.resource::<Topology>().domain;
         let space = space_of(domain);
         let volume: f64 = space.lengths.iter().product();
-        let distance = pow(volume / points.chosen.max(1) as f64, 1.0 / 3.0);
+        let count = self.lattice.unwrap_or(points.chosen.max(1) as f64);
+        let distance = pow(volume / count, 1.0 / 3.0);
         // the order of the points depends on the ranks
         let mut mass = ExactSum::default();
         points.all.iter().for_each(|point| mass.add(point.mass));
@@ -195,6 +206,10 @@ impl ComputedView for Halos {
             let about = "largest circular velocity within r200m";
             columns.push(column("vmax", "length/time", about));
         }
+        if self.has_others {
+            let about = "distance of the nearest particle of another species";
+            columns.push(column("nearest_other", "length", about));
+        }
         Some(ViewList {
             dimension: "halo".into(),
             long_name: "number of halos".into(),
@@ -242,6 +257,10 @@ impl Halos {
             let strength = gravity.0 * gravity_strength(levels, levels.time(0));
             let velocity = |halo: &Halo| (strength * halo.steepest).sqrt();
             columns.push(Values::F64(halos.iter().map(velocity).collect()));
+        }
+        if self.has_others {
+            let distances = halos.iter().map(|halo| halo.nearest_other);
+            columns.push(Values::F64(distances.collect()));
         }
         columns
     }

@@ -162,6 +162,23 @@ impl<'a> PointGrid<'a> {
         }
     }
 
+    /// Returns the distance of the nearest point; NaN if there is none in the largest sphere.
+    pub fn nearest(&self, centre: [f64; 3]) -> f64 {
+        let most = self.largest_radius();
+        let widths = (0..3).map(|axis| self.space.lengths[axis] / self.counts[axis] as f64);
+        let mut radius = widths.fold(most, f64::min);
+        loop {
+            let around = self.around(centre, radius);
+            if let Some(first) = around.first() {
+                return first.distance_squared.sqrt();
+            }
+            if radius >= most || self.points.is_empty() {
+                return f64::NAN;
+            }
+            radius = (2.0 * radius).min(most);
+        }
+    }
+
     /// Returns the radius of the largest sphere without periodic images, or the diagonal of a box that is not periodic.
     fn largest_radius(&self) -> f64 {
         let axes = (0..3).filter(|&axis| self.space.periodic[axis]);
