@@ -79,3 +79,4 @@ mod unphysical_states;
 mod views;
 mod watchdog;
 mod waves;
+mod zoom;

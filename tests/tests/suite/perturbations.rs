@@ -23,7 +23,7 @@ fn simple(more: &[&str]) -> Stepper {
 }
 
 /// Returns why a deck is refused.
-fn refusal(text: &str, settings: &[&str]) -> String {
+pub(super) fn refusal(text: &str, settings: &[&str]) -> String {
     let built = Simulation::with_ranks(deck(text, settings), Ranks::new(SingleRank));
     let refused = built.and_then(Stepper::begin).err();
     refused
