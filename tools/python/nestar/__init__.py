@@ -23,10 +23,11 @@ from .program import run
 from .runs import Run
 from .snapshot import Level, Snapshot
 from .units import Quantity, Units, pint_registry
+from .zoom import zoom_region
 
 __all__ = [
     "Cosmology", "Error", "Level", "Quantity", "Run", "Snapshot", "Units", "convert_ic", "deck_text", "digest", "open", "pint_registry", "run",
-    "write_grafic", "write_initial", "write_particles",
+    "write_grafic", "write_initial", "write_particles", "zoom_region",
 ]  # fmt: skip
 __version__ = "0.1.0"
 

@@ -347,6 +347,71 @@ def halos():
     refused(lambda: nestar.open("views").views.rows("cut"), "`cut` has no lists")
 
 
+def zooms():
+    """The region of a zoom has the first places of the particles around a halo, and lattices of a deck fill it or the rest."""
+    deck = {
+        "scenario": "formula",
+        "constants": {"k": "2*pi"},
+        "initial": {"density": "0.25", "pressure": "1"},
+        "domain": {"cells": [16, 16, 16], "boundary": "periodic"},
+        "gravity": {"constant": 1.0},
+        "particles": {
+            "species": {
+                "dark": {
+                    "mass": 1e-4,
+                    # to the border of the box along y
+                    "initial": {
+                        "kind": "lattice",
+                        "points": [16, 8, 16],
+                        "displacement": ["0.95/k*sin(k*x)", "-0.95/k*sin(k*y)", "0.9/k*sin(k*z)"],
+                    },
+                }
+            }
+        },
+        "output": {"view": [{"name": "halos", "kind": "halos", "steps": 1, "precision": "double"}]},
+        "time": {"end": 1.0, "max_steps": 2},
+        "run": {"precision": "double"},
+    }
+    run = nestar.run(deck, watch=False, set={"output.directory": "parent"})
+    region = nestar.zoom_region(run, 0, "region.csv", radius_in_r200m=3, margin=0)
+    halo = nestar.open("parent", units="code").views.rows("halos")
+    dark = nestar.open("parent", units="code").snapshots[-1].particles("dark")
+    way = (dark.position.values - halo.position.values[0] + 0.5) % 1 - 0.5
+    near = dark.id.values[np.sqrt((way**2).sum(axis=1)) <= 3 * float(halo.r200m[0])].astype(int)
+    expected = {(n % 16, n // 16 % 8, n // 128) for n in near}
+    assert {tuple(cell) for cell in region} == expected and 20 < len(region) < 1024, len(region)
+    wide = nestar.zoom_region(run, 0, "wide.csv", radius_in_r200m=3, margin=1)
+    steps = (-1, 0, 1)
+    around = {((x + i) % 16, (y + j) % 8, (z + k) % 16) for x, y, z in expected for i in steps for j in steps for k in steps}
+    assert {tuple(cell) for cell in wide} == around
+    rows = [line for line in Path("region.csv").read_text().splitlines() if not line.startswith("#")]
+    assert rows[:2] == ["x,y,z", "16,8,16 # cells of the box"] and len(rows) == 2 + len(region)
+    text = Path("region.csv").read_bytes()
+    nestar.zoom_region(run, 0, "region.csv", radius_in_r200m=3, margin=0)
+    assert Path("region.csv").read_bytes() == text
+    coarse = nestar.zoom_region(run, 0, "coarse.csv", radius_in_r200m=3, margin=0, cells=(8, 8, 8))
+    assert {tuple(cell) for cell in coarse} == {(x // 2, y, z // 2) for x, y, z in expected}
+    file = str(Path("region.csv").absolute())
+    lattice = deck["particles"]["species"]["dark"]["initial"]
+    deck["particles"] = {
+        "species": {
+            "coarse": {"mass": 1e-4, "initial": lattice | {"outside": file}},
+            "fine": {"mass": 1.25e-5, "initial": lattice | {"inside": file, "points": [32, 16, 32]}},
+        }
+    }
+    zoom = nestar.run(deck, watch=False, set={"output.directory": "zoom", "time.max_steps": 1})
+    counts = [len(zoom.snapshots[0].particles(name).id) for name in ("coarse", "fine")]
+    assert counts == [2048 - len(region), 8 * len(region)], counts
+    refused(lambda: nestar.zoom_region(run, 10**6, "none.csv"), "has no halo", "counted from 0")
+    refused(lambda: nestar.zoom_region(run, 0, "none.csv", species="stars"), "stars", "dark")
+    refused(lambda: nestar.zoom_region(run, 0, "none.csv", cells=(5, 8, 8)), "[16, 8, 16]", "cells")
+    refused(lambda: nestar.zoom_region(run, 0, "none.csv", radius_in_r200m=0), "radius_in_r200m")
+    refused(lambda: nestar.zoom_region(run, 0, "none.csv", view="groups"), "groups")
+    shutil.rmtree("parent/snapshots/000000.zarr")
+    shutil.rmtree("parent/snapshots/000001.zarr")
+    refused(lambda: nestar.zoom_region(run, 0, "none.csv"), "output_times")
+
+
 def wrong_decks():
     """The message of the program is the error."""
     text = error_of(lambda: nestar.run(ONE_PATCH, watch=False, set={"hydro.gamm": 1.5}))
@@ -444,6 +509,7 @@ def main():
     interrupt()
     views()
     halos()
+    zooms()
     wrong_decks()
     wrong_names(run)
     damage(run)
