@@ -103,10 +103,12 @@ fn cell_header(
     data_type: store::DataType,
 ) -> store::FieldHeader {
     let [length, mass, time] = component.dimension;
-    let factor = match component.dimension {
-        _ if units.are_changing() => units.cgs_factor(&component.units),
-        [0, 0, 0] => units.cgs_factor(&component.units),
-        _ => units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time),
+    // only the text tells the scale factor of changing units
+    let factor = match component.dimension == [0; 3] || units.are_changing() {
+        true => units.cgs_factor(&component.units),
+        false => {
+            units.length_cgs.powi(length) * units.mass_cgs.powi(mass) * units.time_cgs.powi(time)
+        }
     };
     let header = store::FieldHeader::cells(
         &component.name,
