@@ -59,7 +59,8 @@ pub struct PerturbationsConfig {
     /// Power of the wave number in the primordial spectrum; a table does not need it.
     #[key(default = 0.9665, min = -3.0, max = 4.0)]
     pub n_s: f64,
-    /// Text file of `spectrum = "table"`, relative to the deck: wave numbers in h/Mpc and powers in (Mpc/h)^3, in linear theory.
+    /// Text file of `spectrum = "table"`, relative to the deck: wave numbers in h/Mpc and powers in (Mpc/h)^3, in linear theory; or powers of gas,
+    /// then those of dark matter.
     pub file: Option<String>,
     /// Redshift of the powers in the table.
     #[key(default = 0.0, min = 0.0, max = 1e5)]
@@ -149,6 +150,13 @@ impl PerturbationsConfig {
         };
         let path = deck.directory().unwrap_or(Path::new("")).join(file);
         let table = SpectrumTable::read(&path)?;
+        if table.is_by_species() && self.order != 1 {
+            let why = format!(
+                "{} has powers of gas and of dark matter, which work with perturbations.order = 1: set it, or give the power of all matter",
+                path.display()
+            );
+            return Err(deck.error_at("perturbations.order", why));
+        }
         let [first, last] = table.range();
         let check = |[least, most]: [f64; 2], what: &str, remedy: &str| {
             if first <= least && most <= last {
@@ -167,12 +175,13 @@ impl PerturbationsConfig {
         )?;
         let background = &universe.background;
         let growth = background.growth(1.0) / background.growth(1.0 / (1.0 + self.table_redshift));
+        let gas = self.omega_b / universe.parameters.matter;
         let Some(sigma8) = self.sigma8 else {
-            return Ok(Spectrum::tabulated(table, growth * growth));
+            return Ok(Spectrum::tabulated(table, gas, growth * growth));
         };
         let remedy = "give a table with more rows, or remove `sigma8`";
         check(SIGMA8_RANGE, "a normalisation by `sigma8`", remedy)?;
-        Ok(Spectrum::tabulated(table, 1.0).with_sigma8(sigma8))
+        Ok(Spectrum::tabulated(table, gas, 1.0).with_sigma8(sigma8))
     }
 }
 
@@ -296,9 +305,9 @@ impl Perturbations {
         &self.levels[level.min(self.levels.len() - 1)]
     }
 
-    /// Returns the mode of the density contrast at the start, with the origin at the centre of the first cell of a grid. It is 0 from the
-    /// Nyquist frequency on.
-    fn mode(&self, grid: &Grid, wave: [i64; 3]) -> [f64; 2] {
+    /// Returns the mode of the density contrast of matter at the start, with the origin at the centre of the first cell of a grid. It is 0 from
+    /// the Nyquist frequency on.
+    fn mode(&self, grid: &Grid, of: PerturbedMatter, wave: [i64; 3]) -> [f64; 2] {
         let Grid { cells, edges } = *grid;
         if !grid.contains(wave) {
             return [0.0; 2];
@@ -326,7 +335,7 @@ impl Perturbations {
         let k = grid.wave_vector(wave).map(|k| k / self.length);
         let k = sqrt(k[0] * k[0] + k[1] * k[1] + k[2] * k[2]);
         let volume: f64 = edges.into_iter().map(|edge| edge * self.length).product();
-        let size = self.growth * sqrt(self.spectrum.power(k) / volume);
+        let size = self.growth * sqrt(self.spectrum.power_of(k, of) / volume);
         let phase = PI
             * (0..3)
                 .map(|a| wave[a] as f64 / cells[a] as f64)
@@ -336,10 +345,10 @@ impl Perturbations {
         [re * c - im * s, re * s + im * c]
     }
 
-    /// Returns the box of a part; without a second order, those of the density contrast and of displacements are sufficient.
+    /// Returns the box of a part; without a second order, those of velocities contain displacements.
     fn numbers<'a>(&'a self, own: &'a LevelWaves, part: Part) -> &'a [f64] {
         let grid = &own.grid;
-        let linear = |wave: [i64; 3]| self.mode(grid, wave);
+        let linear = |wave: [i64; 3]| self.mode(grid, part.matter(), wave);
         own.boxes[part.number()].get_or_init(|| {
             on_own_threads(|| match (&own.second, part) {
                 (Some(second), _) => box_of_modes(grid.cells, second.modes(part, &linear)),
@@ -364,14 +373,17 @@ impl Perturbations {
         [0, 1, 2].map(|axis| self.number_at(own, part(axis), point))
     }
 
-    /// Returns a velocity at a point; that of first order is the displacement times its rate.
+    /// Returns a velocity at a point; that of first order is the displacement of this matter times its rate.
     fn velocity_of(&self, own: &LevelWaves, part: fn(usize) -> Part, point: [f64; 3]) -> [f64; 3] {
-        match &own.second {
-            Some(_) => self.at(own, part, point),
-            None => self
-                .at(own, Part::Displacement, point)
-                .map(|by| by * self.rate),
+        if own.second.is_some() {
+            return self.at(own, part, point);
         }
+        let is_of_gas = part(0).matter() == PerturbedMatter::Gas;
+        let displacement = match is_of_gas && self.spectrum.is_by_species() {
+            true => Part::Flow,
+            false => Part::Displacement,
+        };
+        self.at(own, displacement, point).map(|by| by * self.rate)
     }
 }
 

@@ -6,6 +6,7 @@
 //! move, the density contrast is `delta + laplacian(energy) + (1 - ratio)*invariant`, and the velocity is that of the matter minus
 //! `rate*gradient(energy)`.
 
+use crate::fields::PerturbedMatter;
 use crate::spectral::{BoxModes, box_of_modes};
 use nestar_device::math::sqrt;
 use std::f64::consts::PI;
@@ -27,6 +28,14 @@ pub(super) enum Part {
 impl Part {
     /// Number of boxes.
     pub const COUNT: usize = 10;
+
+    /// Returns the matter that a part describes.
+    pub fn matter(self) -> PerturbedMatter {
+        match self {
+            Part::Density | Part::Flow(_) => PerturbedMatter::Gas,
+            Part::Displacement(_) | Part::Velocity(_) => PerturbedMatter::Particles,
+        }
+    }
 
     /// Returns the number of the box.
     pub fn number(self) -> usize {

@@ -2,6 +2,7 @@
 
 use super::background::integral;
 use super::spectrum_table::SpectrumTable;
+use crate::fields::PerturbedMatter;
 use nestar_device::math::{cos, exp, ln, pow, sin, sqrt};
 use std::f64::consts::{E, PI};
 
@@ -85,7 +86,11 @@ pub struct Spectrum {
 #[derive(Clone, Debug)]
 enum Source {
     Formula(Formula),
-    Table(SpectrumTable),
+    Table {
+        table: SpectrumTable,
+        /// Share of gas in all matter.
+        gas: f64,
+    },
 }
 
 /// A transfer function in closed form.
@@ -224,11 +229,11 @@ impl Spectrum {
         }
     }
 
-    /// Creates a spectrum from a table, whose powers are multiplied by `factor`.
+    /// Creates a spectrum from a table, whose powers are multiplied by `factor`; `gas` is the share of gas in all matter.
     #[must_use]
-    pub fn tabulated(table: SpectrumTable, factor: f64) -> Self {
+    pub fn tabulated(table: SpectrumTable, gas: f64, factor: f64) -> Self {
         Self {
-            source: Source::Table(table),
+            source: Source::Table { table, gas },
             amplitude: factor,
         }
     }
@@ -242,7 +247,22 @@ impl Spectrum {
         self
     }
 
-    /// Returns the power at the wave number `k` in h/Mpc, in (Mpc/h)^3.
+    /// Returns `true` if gas and dark matter have powers of their own.
+    #[must_use]
+    pub fn is_by_species(&self) -> bool {
+        matches!(&self.source, Source::Table { table, .. } if table.is_by_species())
+    }
+
+    /// Returns the power of gas or of dark matter at the wave number `k` in h/Mpc, in (Mpc/h)^3.
+    #[must_use]
+    pub fn power_of(&self, k: f64, of: PerturbedMatter) -> f64 {
+        match &self.source {
+            Source::Formula(_) => self.power(k),
+            Source::Table { table, .. } => self.amplitude * table.power(k, of),
+        }
+    }
+
+    /// Returns the power of all matter at the wave number `k` in h/Mpc, in (Mpc/h)^3.
     #[must_use]
     pub fn power(&self, k: f64) -> f64 {
         match &self.source {
@@ -250,7 +270,7 @@ impl Spectrum {
                 let transfer = formula.transfer(k);
                 self.amplitude * pow(k, formula.parameters.n_s) * transfer * transfer
             }
-            Source::Table(table) => self.amplitude * table.power(k),
+            Source::Table { table, gas } => self.amplitude * table.total(k, *gas),
         }
     }
 
