@@ -47,8 +47,8 @@ pub struct Halo {
     pub spheres: Vec<Sphere>,
     /// Largest mass within a radius over this radius.
     pub steepest: f64,
-    /// Distance of the nearest particle of a species that forms no groups from `position`; NaN if there is none within half of the box.
-    pub nearest_other: f64,
+    /// Distance of the nearest particle of a species that forms no groups from `position`, if there is one within half of the box.
+    pub nearest_other: Option<f64>,
 }
 
 /// Returns all groups of the first `particles` points, by descending mass, then by identity. Spheres contain all points.
@@ -105,7 +105,7 @@ fn halo(mut members: Vec<MassPoint>, grid: &PointGrid, search: &Search) -> Halo 
         velocity,
         spheres: around.spheres,
         steepest: around.steepest,
-        nearest_other: f64::NAN,
+        nearest_other: None,
     }
 }
 

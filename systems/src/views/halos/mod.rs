@@ -259,7 +259,9 @@ impl Halos {
             columns.push(Values::F64(halos.iter().map(velocity).collect()));
         }
         if self.has_others {
-            let distances = halos.iter().map(|halo| halo.nearest_other);
+            let distances = halos
+                .iter()
+                .map(|halo| halo.nearest_other.unwrap_or(f64::NAN));
             columns.push(Values::F64(distances.collect()));
         }
         columns

@@ -162,18 +162,18 @@ impl<'a> PointGrid<'a> {
         }
     }
 
-    /// Returns the distance of the nearest point; NaN if there is none in the largest sphere.
-    pub fn nearest(&self, centre: [f64; 3]) -> f64 {
+    /// Returns the distance of the nearest point, or `None` if there is none in the largest sphere.
+    pub fn nearest(&self, centre: [f64; 3]) -> Option<f64> {
         let most = self.largest_radius();
         let widths = (0..3).map(|axis| self.space.lengths[axis] / self.counts[axis] as f64);
         let mut radius = widths.fold(most, f64::min);
         loop {
             let around = self.around(centre, radius);
             if let Some(first) = around.first() {
-                return first.distance_squared.sqrt();
+                return Some(first.distance_squared.sqrt());
             }
             if radius >= most || self.points.is_empty() {
-                return f64::NAN;
+                return None;
             }
             radius = (2.0 * radius).min(most);
         }

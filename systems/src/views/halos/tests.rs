@@ -241,6 +241,32 @@ fn the_centre_of_two_clumps_is_in_one_of_them() {
     assert!(off(0.3).min(off(0.36)) < 2e-3, "{:?}", all[0].position);
 }
 
+/// Gas and members of groups do not count, nor does a particle farther than half of the box.
+#[test]
+fn the_nearest_other_particle_is_found() {
+    let members = isothermal([0.5; 3], 0.02);
+    let groups = members.len();
+    let nearest = |others: &[([f64; 3], u64)]| {
+        let mut points = members.clone();
+        points.extend(others.iter().map(|&(position, species)| MassPoint {
+            position,
+            identity: [0, species],
+            ..members[0]
+        }));
+        let all = catalogue(&points, groups, &search(0.003, &[2e6]));
+        assert_eq!(all.len(), 1);
+        (all[0].nearest_other, all[0].position)
+    };
+    let gas = ([0.5, 0.5, 0.53], u64::MAX);
+    let corner = ([0.99, 0.99, 0.99], 1);
+    assert_eq!(nearest(&[gas, corner]).0, None);
+    let (found, centre) = nearest(&[gas, corner, ([0.5, 0.8, 0.5], 1), ([0.5, 0.1, 0.5], 1)]);
+    let way = [0.5 - centre[0], 0.8 - centre[1], 0.5 - centre[2]];
+    let expected = way.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let found = found.expect("a particle");
+    assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+}
+
 #[test]
 fn spheres_contain_points_that_are_in_no_group() {
     let mut points = isothermal([0.5; 3], 0.02);
