@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 68] = shipped![
+pub const DECKS: [ShippedDeck; 70] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -84,6 +84,8 @@ pub const DECKS: [ShippedDeck; 68] = shipped![
     "tracers-turbulence",
     "two-body",
     "zarr",
+    "zoom-halo",
+    "zoom-parent",
 ];
 
 impl ShippedDeck {
