@@ -164,6 +164,55 @@ fn spectra_of_tables_have_their_power() {
     }
 }
 
+/// Gas has the modes of the second column of a table, and particles those of the third, as if each were the power of all matter.
+#[test]
+fn gas_and_dark_matter_have_spectra_of_their_own() {
+    let scratch = Scratch::new();
+    let settings = with_table(scratch.path(), [0.1, 6.0]);
+    let file = scratch.path().join("P.txt");
+    let rows = std::fs::read_to_string(&file).expect("a table");
+    let mut run = |columns: &dyn Fn(&str, f64) -> String, more: &[&str]| {
+        let rows = rows.lines().skip(1).map(|row| {
+            let (k, power) = row.split_once(' ').expect("two columns");
+            columns(k, power.trim().parse().expect("a power"))
+        });
+        std::fs::write(&file, rows.collect::<String>()).expect("a file");
+        let settings = settings.iter().map(String::as_str);
+        let mut stepper = simple(&settings.chain(more.iter().copied()).collect::<Vec<_>>());
+        (stepper.state(), motions(&mut stepper))
+    };
+    let both = |k: &str, power: f64| format!("{k} {power:e} {:e}\n", 4.0 * power);
+    let (gas, dark) = run(&both, &[]);
+    let (gas_alone, slow) = run(&|k, power| format!("{k} {power:e}\n"), &[]);
+    let (_, dark_alone) = run(&|k, power| format!("{k} {:e}\n", 4.0 * power), &[]);
+    assert_eq!(gas.difference(&gas_alone), None);
+    assert_eq!(dark, dark_alone);
+    assert_ne!(dark, slow);
+    // the mass of matter is 0.049/0.3111 gas: the powers are those of the total with this standard deviation
+    let sigma8 = ["perturbations.sigma8=0.7"];
+    let (gas, dark) = run(&|k, power| format!("{k} {power:e} {power:e}\n"), &sigma8);
+    let (gas_alone, dark_alone) = run(&|k, power| format!("{k} {power:e}\n"), &sigma8);
+    let largest = |all: &[[f64; 6]]| {
+        all.iter()
+            .flatten()
+            .fold(0.0, |most: f64, x| most.max(x.abs()))
+    };
+    let ratio = largest(&dark) / largest(&dark_alone);
+    assert!((ratio - 1.0).abs() < 1e-12, "{ratio}");
+    assert_eq!(gas.counts(), gas_alone.counts());
+    std::fs::write(&file, "0.1 1 2\n6 1 2\n").expect("a file");
+    let second = [
+        settings[0].as_str(),
+        settings[1].as_str(),
+        "perturbations.order=2",
+    ];
+    let why = refusal(RANDOM, &second);
+    assert!(
+        why.contains("perturbations.order") && why.contains("P.txt"),
+        "{why}"
+    );
+}
+
 /// A table with the normalisation by `sigma8` is the same as the formula.
 #[test]
 fn sigma8_normalises_a_table() {
