@@ -171,7 +171,7 @@ fn gas_and_dark_matter_have_spectra_of_their_own() {
     let settings = with_table(scratch.path(), [0.1, 6.0]);
     let file = scratch.path().join("P.txt");
     let rows = std::fs::read_to_string(&file).expect("a table");
-    let mut run = |columns: &dyn Fn(&str, f64) -> String, more: &[&str]| {
+    let run = |columns: &dyn Fn(&str, f64) -> String, more: &[&str]| {
         let rows = rows.lines().skip(1).map(|row| {
             let (k, power) = row.split_once(' ').expect("two columns");
             columns(k, power.trim().parse().expect("a power"))
