@@ -168,7 +168,7 @@ fn spectra_of_tables_have_their_power() {
 #[test]
 fn gas_and_dark_matter_have_spectra_of_their_own() {
     let scratch = Scratch::new();
-    let settings = with_table(scratch.path(), [0.1, 6.0]);
+    let settings = with_table(scratch.path(), [1e-4, 20.0]);
     let file = scratch.path().join("P.txt");
     let rows = std::fs::read_to_string(&file).expect("a table");
     let run = |columns: &dyn Fn(&str, f64) -> String, more: &[&str]| {
@@ -179,19 +179,24 @@ fn gas_and_dark_matter_have_spectra_of_their_own() {
         std::fs::write(&file, rows.collect::<String>()).expect("a file");
         let settings = settings.iter().map(String::as_str);
         let mut stepper = simple(&settings.chain(more.iter().copied()).collect::<Vec<_>>());
-        (stepper.state(), motions(&mut stepper))
+        let mut gas = Vec::new();
+        // without the fields of gravity, which the particles change
+        stepper
+            .state()
+            .each_leaf_cell(|_, _, _, u| gas.extend_from_slice(&u[..6]));
+        (gas, motions(&mut stepper))
     };
     let both = |k: &str, power: f64| format!("{k} {power:e} {:e}\n", 4.0 * power);
     let (gas, dark) = run(&both, &[]);
     let (gas_alone, slow) = run(&|k, power| format!("{k} {power:e}\n"), &[]);
     let (_, dark_alone) = run(&|k, power| format!("{k} {:e}\n", 4.0 * power), &[]);
-    assert_eq!(gas.difference(&gas_alone), None);
+    assert_eq!(gas, gas_alone);
     assert_eq!(dark, dark_alone);
     assert_ne!(dark, slow);
     // the mass of matter is 0.049/0.3111 gas: the powers are those of the total with this standard deviation
     let sigma8 = ["perturbations.sigma8=0.7"];
-    let (gas, dark) = run(&|k, power| format!("{k} {power:e} {power:e}\n"), &sigma8);
-    let (gas_alone, dark_alone) = run(&|k, power| format!("{k} {power:e}\n"), &sigma8);
+    let (_, dark) = run(&|k, power| format!("{k} {power:e} {power:e}\n"), &sigma8);
+    let (_, dark_alone) = run(&|k, power| format!("{k} {power:e}\n"), &sigma8);
     let largest = |all: &[[f64; 6]]| {
         all.iter()
             .flatten()
@@ -199,7 +204,6 @@ fn gas_and_dark_matter_have_spectra_of_their_own() {
     };
     let ratio = largest(&dark) / largest(&dark_alone);
     assert!((ratio - 1.0).abs() < 1e-12, "{ratio}");
-    assert_eq!(gas.counts(), gas_alone.counts());
     std::fs::write(&file, "0.1 1 2\n6 1 2\n").expect("a file");
     let second = [
         settings[0].as_str(),
