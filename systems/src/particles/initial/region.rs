@@ -90,7 +90,7 @@ impl Region {
         key: &str,
         points: [u64; 3],
     ) -> Result<[u64; 3], DeckError> {
-        if (0..3).all(|a| points[a] % self.cells[a] == 0) {
+        if (0..3).all(|a| points[a].is_multiple_of(self.cells[a])) {
             return Ok([0, 1, 2].map(|a| points[a] / self.cells[a]));
         }
         let near = [0, 1, 2].map(|a| points[a].div_ceil(self.cells[a]) * self.cells[a]);
