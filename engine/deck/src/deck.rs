@@ -254,6 +254,7 @@ impl Deck {
         self.units()?;
         let mut faults = Vec::new();
         let (node, tag) = self.checked_table(shape, path, tag, &mut faults);
+        // an unknown name may be that of the invalid constant
         if let (false, Some(invalid)) = (faults.is_empty(), &self.invalid_constant) {
             faults.extend(invalid.faults().iter().cloned());
         }

@@ -231,10 +231,14 @@ impl LevelWaves {
         }
     }
 
-    /// Returns the bytes that all boxes need while they are made.
-    fn bytes(&self) -> f64 {
+    /// Returns the bytes that all boxes need while they are made; `by_species`: gas and dark matter have spectra of their own.
+    fn bytes(&self, by_species: bool) -> f64 {
         let cells: f64 = self.grid.cells.map(|n| n as f64).iter().product();
-        let numbers = if self.second.is_some() { 22 } else { 5 };
+        let numbers = match (&self.second, by_species) {
+            (Some(_), _) => 22,
+            (None, true) => 8,
+            (None, false) => 5,
+        };
         (numbers * size_of::<f64>()) as f64 * cells
     }
 }
@@ -284,7 +288,8 @@ impl Perturbations {
     /// # Errors
     /// They need more.
     pub fn check_memory(&self, deck: &Deck, free: u64) -> Result<(), DeckError> {
-        let bytes: f64 = self.levels.iter().map(LevelWaves::bytes).sum();
+        let by_species = self.spectrum.is_by_species();
+        let bytes: f64 = self.levels.iter().map(|own| own.bytes(by_species)).sum();
         let finest = self.levels.len() - 1;
         if finest == 0 || bytes <= free as f64 {
             return Ok(());

@@ -86,7 +86,7 @@ impl SpectrumTable {
         power[n] * exp(share * ln(power[n + 1] / power[n]))
     }
 
-    /// Returns the power of all matter, of which `gas` is the share of gas.
+    /// Returns the power of all matter; `gas` is the mass fraction of gas.
     #[must_use]
     pub fn total(&self, k: f64, gas: f64) -> f64 {
         if !self.is_by_species() {

@@ -5,8 +5,8 @@ use std::f64::consts::PI;
 
 const TOP_HAT: &str = include_str!("../../../scenarios/top-hat.toml");
 
-/// Scale factor at which the sphere turns round, in the deck.
-const TURN_ROUND: f64 = 0.5;
+/// Scale factor at the turnaround of the sphere in the deck.
+const TURNAROUND: f64 = 0.5;
 
 /// Radius of the sphere over that of its matter before it was compressed, both comoving, at the parameter `angle` of the cycloid.
 fn ratio(angle: f64) -> f64 {
@@ -16,7 +16,7 @@ fn ratio(angle: f64) -> f64 {
 
 /// Parameter of the cycloid at a scale factor.
 fn angle(a: f64) -> f64 {
-    let phase = PI * (a / TURN_ROUND).powf(1.5);
+    let phase = PI * (a / TURNAROUND).powf(1.5);
     let [mut least, mut most] = [0.0, 2.0 * PI];
     for _ in 0..80 {
         let middle = 0.5 * (least + most);
@@ -68,9 +68,9 @@ fn a_top_hat_starts_on_the_exact_solution() {
     }
 }
 
-/// Radius and time of the turn-round follow the exact solution.
+/// Radius and time of the turnaround follow the exact solution.
 #[test]
-fn a_top_hat_turns_round_as_the_exact_solution() {
+fn a_top_hat_has_the_turnaround_of_the_exact_solution() {
     let settings = [
         "domain.cells=[48, 48, 48]",
         "cosmology.end_redshift=0.85",
@@ -95,10 +95,10 @@ fn a_top_hat_turns_round_as_the_exact_solution() {
     let bend = (second - first) / (a2 - a0);
     let at = 0.5 * (a0 + a1) - 0.5 * first / bend;
     let radius = r0 + (at - a0) * (first + bend * (at - a1));
-    let exact = TURN_ROUND * ratio(PI);
-    let time = (at / TURN_ROUND).powf(1.5);
+    let exact = TURNAROUND * ratio(PI);
+    let time = (at / TURNAROUND).powf(1.5);
     println!(
-        "turn-round: radius {radius:.5} (exact {exact:.5}), time over the exact one {time:.5}"
+        "turnaround: radius {radius:.5} (exact {exact:.5}), time over the exact one {time:.5}"
     );
     assert!((radius / exact - 1.0).abs() < 0.01, "{radius} {exact}");
     assert!((time - 1.0).abs() < 0.01, "{time}");

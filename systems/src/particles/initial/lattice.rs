@@ -31,8 +31,9 @@ pub struct LatticeInitial {
     /// can have.
     #[key(default = false)]
     pub perturbed: bool,
-    /// Text file, relative to the deck, with cells that have particles; all others have none. Its first row has the numbers of cells of the box along
-    /// x, y and z, of which `points` are multiples, and each further row the numbers of a cell, from 0. Identities count all points.
+    /// Text file, relative to the deck, with the cells that contain particles; all other cells are empty. Its first row has the numbers of cells of the
+    /// box along x, y and z; `points` must be multiples of them. Each further row has the indices of a cell, from 0. Particles keep the identities of
+    /// the whole lattice.
     pub inside: Option<String>,
     /// Text file of the same form with cells that have no particles.
     pub outside: Option<String>,
