@@ -2,6 +2,8 @@
 
 pub mod boundary;
 mod cell_args;
+mod cell_records;
+mod cell_values;
 mod circulations;
 mod columns;
 pub mod criteria;
@@ -30,6 +32,8 @@ pub mod update;
 
 pub use boundary::BoundaryFn;
 pub use cell_args::{CellMap, CellMark, CellValue, require_cell_values};
+pub use cell_records::{CellCollect, RecordOf, RecordedCell};
+pub use cell_values::CellAddress;
 pub use circulations::CirculationRegisters;
 pub use columns::{ColumnSums, sum_columns};
 pub use criteria::DerivedInputs;

@@ -2,7 +2,9 @@
 //! overlap.
 
 use super::cell_args::{CellMap, CellMark, CellValue};
+use super::cell_records::CellCollect;
 use super::criteria::{CriteriaList, DerivedInputs};
+use super::device::cell_records::RECORDS;
 use super::device::cells::{
     COLUMNS, FLOWS, MAPS, MARKS, REDUCTIONS, Skeleton, face_function, function_of,
 };
@@ -80,6 +82,20 @@ impl<F: Field> Pool<F> {
     ) -> Result<(), String> {
         self.fits::<M>(chosen, inputs)?;
         self.compile_ahead(MARKS, function_of::<M>(inputs));
+        Ok(())
+    }
+
+    /// Checks that a function that collects records can read this field and `inputs`. Starts to compile it for a device.
+    ///
+    /// # Errors
+    /// The reason why it cannot.
+    pub fn prepare_collect<M: CellCollect>(
+        &self,
+        chosen: &Components,
+        inputs: &InputList,
+    ) -> Result<(), String> {
+        self.fits_collect::<M>(chosen, inputs)?;
+        self.compile_ahead(RECORDS, function_of::<M>(inputs));
         Ok(())
     }
 

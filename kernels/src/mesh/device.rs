@@ -69,6 +69,10 @@ const NUMBERS: &str = include_str!("columns.cuh");
 pub const COLUMN_SUMS: &str = include_str!("columns.cu");
 /// Refinement flags; follows [`SECTORS`].
 pub const MARK: &str = include_str!("mark.cu");
+/// Records of cells.
+pub const CELL_RECORDS: &str = include_str!("cell_records.cu");
+/// Values of single cells.
+pub const CELL_VALUES: &str = include_str!("cell_values.cu");
 /// Topology tables; needs no field.
 pub const TOPOLOGY: &str = include_str!("topology.cu");
 

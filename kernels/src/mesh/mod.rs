@@ -7,6 +7,7 @@
 
 pub mod block;
 pub mod boundary;
+pub mod cell_record;
 pub mod circulations;
 pub mod coarse_faces;
 pub mod columns;

@@ -2,6 +2,7 @@
 //! if only the text knows it.
 
 use super::block::LevelGeometry;
+use super::cell_record::CellRecord;
 use super::states::MAX_COMPONENTS;
 use super::subcycle::{Outcome, Subcycle, SubcycleRound};
 use nestar_device::{Address, Item, device};
@@ -25,11 +26,13 @@ pub fn items() -> Vec<&'static Item> {
         CorrectionParameters,
         TotalsParameters,
         TransferParameters,
+        CellValuesParameters,
         CellParameters,
         FluxParameters,
         SubcycleRound,
         Outcome,
         Subcycle,
+        CellRecord,
     ]
 }
 
@@ -442,6 +445,22 @@ pub struct TransferParameters<R> {
     pub count: i32,
     /// For whole rows: values between two components in the packed buffer; 0: piece after piece.
     pub stride: i64,
+}
+
+/// Parameters of `mesh_read_cells` and `mesh_write_cells`.
+#[device]
+#[derive(Clone, Copy)]
+pub struct CellValuesParameters<R> {
+    /// The bank.
+    pub level: Address<R>,
+    /// `[cell][component]`.
+    pub values: Address<R>,
+    /// Row and cell, `[count][2]`; distinct.
+    pub cells: Address<i32>,
+    /// `[row]`: set when a row changes.
+    pub stale: Address<u8>,
+    /// Number of cells.
+    pub count: i32,
 }
 
 /// Returns the structures of the kernels for topology tables.

@@ -66,7 +66,7 @@ pub(super) struct LaunchOptions {
 }
 
 /// Threads per block.
-const THREADS: u32 = 128;
+pub(super) const THREADS: u32 = 128;
 
 /// Sources and names of the kernels of a skeleton.
 pub(crate) type Skeleton = (&'static [&'static str], &'static [&'static str]);

@@ -1,5 +1,7 @@
 //! Fields on a device: banks, registers, and the operators of the engine as kernels.
 
+pub(super) mod cell_records;
+mod cell_values;
 pub(super) mod cells;
 mod operators;
 mod registers;

@@ -7,9 +7,11 @@ use bevy_ecs::system::{StaticSystemParam, SystemParam, SystemParamItem};
 use nestar_engine_comm::Comm;
 use nestar_engine_data::storage::Storage;
 use nestar_engine_data::{
-    CellMap, CellMark, CellSource, CellSubcycle, CellTotals, CellValue, FaceMap, Field, FieldList,
-    FieldSpec, FunctionInputs, InputList, LevelRows, Pool, PoolResource, Precision,
+    CellAddress, CellCollect, CellMap, CellMark, CellSource, CellSubcycle, CellTotals, CellValue,
+    FaceMap, Field, FieldList, FieldSpec, FunctionInputs, InputList, LevelRows, Pool, PoolResource,
+    Precision, RecordOf, RecordedCell,
 };
+use nestar_engine_device::DeviceError;
 use std::sync::atomic::Ordering::Relaxed;
 
 macro_rules! reads {
@@ -99,6 +101,33 @@ macro_rules! reads {
                 pool.map_or(f64::NAN, |pool| pool.reduce::<M>(rows, inputs, parameters))
             }
 
+            /// Returns the states of single cells of any level, as [`Pool::cells`].
+            ///
+            /// # Errors
+            /// The device fails.
+            pub fn cells(
+                &self,
+                level: usize,
+                cells: &[CellAddress],
+            ) -> Result<Vec<f64>, DeviceError> {
+                self.pool.0.cells(level, cells)
+            }
+
+            /// Returns the records that `M` finds in leaf cells, as [`Pool::collect`]. A function that reads
+            /// neighbouring cells needs a declared halo.
+            #[must_use]
+            pub fn collect<M: CellCollect>(
+                &self,
+                rows: &LevelRows,
+                inputs: impl FunctionInputs,
+                parameters: &M::Parameters,
+            ) -> Vec<RecordedCell<RecordOf<M>>> {
+                let pool = self.read_by(rows, M::REACH);
+                pool.map_or(Vec::new(), |pool| {
+                    pool.collect::<M>(rows, inputs, parameters)
+                })
+            }
+
             /// Marks patches near the cells in which `M` is `true`, as [`Pool::mark`]. A function that reads
             /// neighbouring cells needs a declared halo.
             #[must_use]
@@ -143,6 +172,17 @@ impl<F: Field, const DEPTH: usize> Write<'_, '_, F, DEPTH> {
     ) -> CellTotals {
         let pool = &mut self.pool.0;
         pool.iterate::<M>(rows, inputs, calls, parameters)
+    }
+
+    /// Sets the states of single cells of any level, as [`Pool::set_cells`].
+    pub fn set_cells(
+        &mut self,
+        rows: &LevelRows,
+        level: usize,
+        cells: &[CellAddress],
+        values: &[f64],
+    ) -> Option<usize> {
+        self.pool.0.set_cells(rows, level, cells, values)
     }
 
     /// Updates all cells by the fluxes `M` through their faces, as [`Pool::flux`]. The halo that the function

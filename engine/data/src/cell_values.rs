@@ -1,0 +1,98 @@
+//! Reads and writes all components of single cells.
+
+use super::level::LevelRows;
+use super::pool::{Field, Pool};
+use super::storage::with_storage;
+use nestar_device::{Lane, Real};
+use nestar_engine_device::DeviceError;
+use nestar_kernels::CELLS;
+
+/// A cell of a patch of this rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CellAddress {
+    /// Row of the patch.
+    pub row: u32,
+    /// Number of the cell in the patch, 0 to 511, x fastest.
+    pub cell: usize,
+}
+
+impl<F: Field> Pool<F> {
+    /// Returns the present states of single cells of a level, `[cell][component]`.
+    ///
+    /// # Errors
+    /// The device fails.
+    ///
+    /// # Panics
+    /// If the values are not in cells.
+    pub fn cells(&self, level: usize, cells: &[CellAddress]) -> Result<Vec<f64>, DeviceError> {
+        self.require_cells();
+        with_storage!(&self.storage,
+            <R> => {
+                let present = self.present::<R>(level);
+                let of_cell = |at: &CellAddress| present.row(at.row).iter().skip(at.cell).step_by(CELLS);
+                Ok(cells.iter().flat_map(of_cell).map(|x| Real::to_f64(*x)).collect())
+            },
+            device => device.read_cells(device.bank(self.current(level)), cells))
+    }
+
+    /// Sets the present states of distinct cells of a level, `[cell][component]`, rounded to the precision of the field.
+    /// Collective, also without cells. Returns the first cell whose state would be unphysical; then nothing changes.
+    ///
+    /// # Panics
+    /// If the values are not in cells, or the lengths differ.
+    pub fn set_cells(
+        &mut self,
+        rows: &LevelRows,
+        level: usize,
+        cells: &[CellAddress],
+        values: &[f64],
+    ) -> Option<usize> {
+        self.require_cells();
+        let components = self.components();
+        assert_eq!(
+            cells.len() * components,
+            values.len(),
+            "values of {}",
+            F::NAME
+        );
+        if let Some(unphysical) = self.first_unphysical_of(values) {
+            return Some(unphysical);
+        }
+        let set = with_storage!(&self.storage,
+            <R> => {
+                let present = self.present::<R>(level);
+                for (at, values) in cells.iter().zip(values.chunks_exact(components)) {
+                    // SAFETY: nothing else accesses the field.
+                    let own = unsafe { present.row_mut(at.row) };
+                    let own = own.iter_mut().skip(at.cell).step_by(CELLS);
+                    own.zip(values).for_each(|(own, value)| *own = R::lit(*value));
+                }
+                Ok(())
+            },
+            device => device.write_cells(device.bank(self.current(level)), cells, values));
+        rows.checked(set, ());
+        let mut changed: Vec<u32> = cells.iter().map(|at| at.row).collect();
+        changed.dedup();
+        self.touch(level, &changed);
+        None
+    }
+
+    fn require_cells(&self) {
+        let values = self.components() * CELLS;
+        assert_eq!(self.spec.row_values(), values, "values of {}", F::NAME);
+    }
+
+    /// Returns the number of the first unphysical state.
+    fn first_unphysical_of(&self, values: &[f64]) -> Option<usize> {
+        let rules = self.spec.states.as_ref()?;
+        crate::in_precision!(self.precision(), R => {
+            let states = <R as super::Element>::states(rules);
+            let is_physical = |state: &[f64]| {
+                let state: Vec<R> = state.iter().map(|x| R::lit(*x)).collect();
+                (states.physical)(&state, 1)
+            };
+            let mut all = values.chunks_exact(self.components());
+            all.position(|state| !is_physical(state))
+        })
+    }
+}
