@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 70] = shipped![
+pub const DECKS: [ShippedDeck; 72] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -77,6 +77,8 @@ pub const DECKS: [ShippedDeck; 70] = shipped![
     "sod-y",
     "sod-z",
     "spherical-collapse",
+    "star-box",
+    "supernova",
     "thermal-instability",
     "top-hat",
     "toro",

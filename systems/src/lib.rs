@@ -6,11 +6,13 @@
 //! * [`order`]: the order of a step,
 //! * [`declare`]: scalars and derived fields,
 //! * [`register`] and [`subcycling`]: registration of cell functions,
+//! * [`births`]: particles that are created and removed during a run,
 //! * [`units`]: code units,
 //! * [`word`]: words for numerical choices,
 //! * [`spectral`] and [`spheres`]: Fourier transforms and equilibrium spheres.
 
 pub mod acceleration;
+pub mod births;
 pub mod chemistry;
 pub mod cooling;
 pub mod cosmology;
@@ -18,6 +20,7 @@ pub mod deck_columns;
 pub mod declare;
 pub mod diffusion;
 pub mod external;
+pub mod feedback;
 pub mod fields;
 pub mod floors;
 pub mod gravity;
@@ -29,6 +32,7 @@ pub mod register;
 pub mod sources;
 pub mod spectral;
 pub mod spheres;
+pub mod star_formation;
 pub mod subcycling;
 pub mod time;
 pub mod units;
@@ -131,6 +135,10 @@ impl DefaultPlugins {
             BuiltInPlugin::new(cosmology::Cosmology)
                 .optional_table::<cosmology::CosmologyConfig>("cosmology")
                 .optional_table::<cosmology::PerturbationsConfig>("perturbations"),
+            BuiltInPlugin::new(star_formation::StarFormation)
+                .optional_table::<star_formation::StarFormationConfig>("star_formation"),
+            BuiltInPlugin::new(feedback::Feedback)
+                .optional_table::<feedback::FeedbackConfig>("feedback"),
             BuiltInPlugin::new(deck_columns::DeckColumns),
             BuiltInPlugin::new(views::OutputViews).variants(views::tables()),
         ])

@@ -41,17 +41,6 @@ impl Comm<'_> {
         &self.ranks
     }
 
-    /// Returns the error message of the lowest rank that has one; the result is the same on all ranks.
-    ///
-    /// # Errors
-    /// Another rank or the transport has failed.
-    pub fn first_error(&self, own: Option<String>) -> Result<Option<String>, RanksError> {
-        let own = own.unwrap_or_default();
-        let all = self.ranks.communicator().all_gather(own.as_bytes())?;
-        let first = all.iter().find(|message| !message.is_empty());
-        Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
-    }
-
     /// Delivers the records of `batches` to the leaves that contain them, on any level and rank.
     ///
     /// Also moves records on a single rank. A batch may name any patch inside the domain, whether it exists or not.
@@ -96,6 +85,13 @@ impl Comm<'_> {
     #[must_use]
     pub fn tracks_entities(&self, items: &dyn ParticleSet) -> bool {
         self.entities.may_migrate(items)
+    }
+
+    /// Records that particles have been created on this rank, so that they become entities if all particles of their kind are.
+    pub fn note_created(&self, items: &dyn ParticleSet, records: &[u8]) {
+        if items.are_entities() {
+            self.entities.note(items, records, 1);
+        }
     }
 
     /// Exchanges messages between devices when only the sender knows their lengths.

@@ -95,6 +95,17 @@ impl Ranks {
         Ok(self.max(u64::from(value))? != 0)
     }
 
+    /// Returns the error message of the lowest rank that has one; the result is the same on all ranks.
+    ///
+    /// # Errors
+    /// Another rank or the transport has failed.
+    pub fn first_error(&self, own: Option<String>) -> Result<Option<String>, RanksError> {
+        let own = own.unwrap_or_default();
+        let all = self.communicator().all_gather(own.as_bytes())?;
+        let first = all.iter().find(|message| !message.is_empty());
+        Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
+    }
+
     /// Gathers the bytes of all other ranks on rank 0, in rank order; other ranks receive nothing. Collective.
     ///
     /// # Errors

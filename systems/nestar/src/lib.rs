@@ -1,7 +1,7 @@
 //! Nestar: adaptive mesh refinement for astrophysical fluids.
 //!
 //! This is the only crate that a user's program depends on. The [`prelude`] has the names for plugins and scenarios, [`entities`],
-//! [`stiff`] and [`math`] those of single subjects. [`cli::main`] gives the program the complete command line. Alternatively, a program runs a [`Simulation`] of a deck directly.
+//! [`births`], [`stiff`] and [`math`] those of single subjects. [`cli::main`] gives the program the complete command line. Alternatively, a program runs a [`Simulation`] of a deck directly.
 
 extern crate self as nestar;
 
@@ -51,4 +51,17 @@ pub mod stiff {
     pub use nestar_engine::step::{BudgetId, Budgets};
     pub use nestar_kernels::mesh::subcycle::{CONTINUE, DONE, FAILED, Outcome, RETRY, Subcycle};
     pub use nestar_systems::subcycling::Subcycling;
+}
+
+/// Names for programs that create and remove particles during a run, such as stars, and for their feedback.
+pub mod births {
+    pub use nestar_engine::data::{CellAddress, RecordedCell};
+    pub use nestar_kernels::mesh::cell_record::CellRecord;
+    pub use nestar_systems::births::{
+        NewParticle, ParticleBirths, ParticlesOnDemand, SelectedParticle,
+    };
+    pub use nestar_systems::feedback::{
+        FeedbackEvent, FeedbackKinds, Injection, Surroundings, mechanical, shell_radius, thermal,
+    };
+    pub use nestar_systems::star_formation::{FormingStar, StarBirths, StarMasses, form_star};
 }

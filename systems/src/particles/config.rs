@@ -116,7 +116,7 @@ pub struct SpeciesConfig {
     #[key(default = Vec::new())]
     pub scalars: Vec<String>,
     /// Which particles are entities, to which plugins can attach components. Default: `each` if a rank starts
-    /// with at most 10 million particles, else `on-demand`.
+    /// with at most 10 million particles, else `on-demand`; `on-demand` for `initial = { kind = "none" }`.
     pub entities: Option<EntityPolicy>,
     /// Initial particles.
     pub initial: InitialParticlesConfig,
@@ -128,7 +128,7 @@ impl SpeciesConfig {
     pub fn are_entities(&self, on_a_rank: u64) -> bool {
         match self.entities {
             Some(which) => which == EntityPolicy::Each,
-            None => on_a_rank <= 10_000_000,
+            None => on_a_rank <= 10_000_000 && self.initial != InitialParticlesConfig::None {},
         }
     }
 }

@@ -74,10 +74,7 @@ fn counts(world: &mut World, n: usize) -> Result<Vec<f64>, RanksError> {
         let context = ReductionContext::of(world);
         let mut sums = [context.number(species), context.quanta(species)?];
         ranks.communicator().reduce(Reduction::Sum, &mut sums)?;
-        let mass = |quanta: u64| match quantum.quanta_per_mass {
-            0.0 => 0.0,
-            quanta_per_mass => quanta as f64 / quanta_per_mass,
-        };
+        let mass = |quanta| quantum.mass_of(quanta);
         Ok(vec![
             sums[0] as f64,
             mass(sums[1]),

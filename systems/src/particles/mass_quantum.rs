@@ -4,7 +4,7 @@ use super::pages::ParticleReal;
 use super::patch_exchange::Escaped;
 use super::species::{PatchParticles, Species, SpeciesMap, count};
 use bevy_ecs::prelude::*;
-use nestar_engine::comm::{Comm, RanksError};
+use nestar_engine::comm::{Ranks, RanksError};
 use nestar_engine::mesh::parallel;
 use nestar_engine::step::PluginState;
 use nestar_engine::{Error, in_precision};
@@ -37,19 +37,51 @@ impl MassQuantum {
     ///
     /// # Errors
     /// Another rank or the transport has failed; the total mass overflows.
-    pub fn choose(&mut self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
+    pub fn choose(&mut self, all: &mut SpeciesMap, others: &Ranks) -> Result<(), Error> {
+        self.choose_with(all, 0.0, others).map(|_| ())
+    }
+
+    /// Sets the quantum as [`MassQuantum::choose`], for particles and gas of mass `gas`, from which particles may be born. Returns how many
+    /// new quanta an old one has; 1 if there was none.
+    ///
+    /// # Errors
+    /// As [`MassQuantum::choose`].
+    pub fn choose_with(
+        &mut self,
+        all: &mut SpeciesMap,
+        gas: f64,
+        others: &Ranks,
+    ) -> Result<f64, Error> {
         let own = Masses::of(all)?;
         // non-negative numbers have the order of their bits
         let largest = f64::from_bits(others.max(own.largest.to_bits())?);
-        self.set_quantum(others.sum(own.number)?, largest)?;
-        self.check_lightest(all, &own, others)
+        let before = self.quanta_per_mass;
+        self.set_quantum(others.sum(own.number)? as f64 * largest + gas)?;
+        let ratio = match before > 0.0 {
+            true => self.quanta_per_mass / before,
+            false => 1.0,
+        };
+        let lost = self.lost.iter_mut();
+        lost.for_each(|lost| lost.mass = (lost.mass as f64 * ratio) as u64);
+        all.0.iter_mut().for_each(Species::recount);
+        self.check_lightest(all, &own, others)?;
+        Ok(ratio)
+    }
+
+    /// Returns the mass of a number of quanta.
+    #[must_use]
+    pub fn mass_of(&self, quanta: u64) -> f64 {
+        match self.quanta_per_mass {
+            0.0 => 0.0,
+            quanta_per_mass => quanta as f64 / quanta_per_mass,
+        }
     }
 
     /// Checks that no particle is lighter than a quantum.
     ///
     /// # Errors
     /// A mass is below the quantum; another rank or the transport has failed.
-    fn check_lightest(&self, all: &SpeciesMap, own: &Masses, others: &Comm) -> Result<(), Error> {
+    fn check_lightest(&self, all: &SpeciesMap, own: &Masses, others: &Ranks) -> Result<(), Error> {
         let names = all.0.iter().map(|species| &*species.name);
         let below_quantum = self.below_quantum(names.zip(own.lightest.iter().copied()));
         let below_quantum = others.first_error(below_quantum)?;
@@ -67,19 +99,18 @@ impl MassQuantum {
         let (name, mass) = lightest.find(is_light)?;
         Some(format!(
             "particles.species.{name} has a particle of the mass {mass:e}, below the mass quantum {:e}, which \
-             follows from the number of particles and the largest mass. It would be no source of gravity: \
+             follows from the number of particles, the largest mass and the gas from which particles may be born. It would be no source of gravity: \
              increase its mass (`mass` or `initial`), reduce the largest mass, or set its mass to 0 if this is \
              intended",
             1.0 / self.quanta_per_mass
         ))
     }
 
-    /// Sets the quantum such that `number` times the largest mass has 60 to 61 bits.
+    /// Sets the quantum such that the mass `most` has 60 to 61 bits.
     ///
     /// # Errors
-    /// The total mass overflows.
-    pub fn set_quantum(&mut self, number: u64, largest: f64) -> Result<(), Error> {
-        let most = number as f64 * largest;
+    /// The mass overflows.
+    pub fn set_quantum(&mut self, most: f64) -> Result<(), Error> {
         if !most.is_finite() {
             let why = "the total mass of the particles overflows: choose a larger unit of mass";
             return Err(Error::Setup(why.into()));
@@ -93,7 +124,7 @@ impl MassQuantum {
     /// # Errors
     /// A restart has changed masses, or a plugin has created particles after the quantum was set or has
     /// changed masses too much. Another rank or the transport has failed.
-    pub fn check_total(&self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
+    pub fn check_total(&self, all: &mut SpeciesMap, others: &Ranks) -> Result<(), Error> {
         let masses = Masses::of(all)?;
         let own = masses.sum;
         // in fractions of the limit, so that the sum over ranks fits
@@ -103,8 +134,8 @@ impl MassQuantum {
             return self.check_lightest(all, &masses, others);
         }
         let why = "the particles have much more mass than when the mass quantum was set: keep `mass` of the species in a \
-                   restart, let plugins create particles in the phase `Initialise` of the root level, and at most double \
-                   the total mass";
+                   restart, let plugins that create particles call `allow_births`, and at most double the total mass of particles \
+                   and the gas that the run began with";
         Err(Error::Setup(why.into()))
     }
 
@@ -112,7 +143,7 @@ impl MassQuantum {
     ///
     /// # Errors
     /// As [`MassQuantum::check_total`].
-    pub fn check_growth(&self, all: &mut SpeciesMap, others: &Comm) -> Result<(), Error> {
+    pub fn check_growth(&self, all: &mut SpeciesMap, others: &Ranks) -> Result<(), Error> {
         let mut with_masses = all.0.iter().filter(|species| species.pool.columns.masses);
         if with_masses.next().is_none() {
             return Ok(());
@@ -134,7 +165,7 @@ impl MassQuantum {
     pub fn add_escaped(
         &mut self,
         lost: &[Escaped],
-        others: &Comm,
+        others: &Ranks,
     ) -> Result<Vec<String>, RanksError> {
         if !others.any(lost.iter().any(|lost| lost.count > 0))? {
             return Ok(Vec::new());

@@ -7,10 +7,11 @@
 //!
 //! A level step runs `time_step.rs` (limit), `tracers.rs` (velocities of tracers), `drift.rs` (opening kick and drift,
 //! followed by `patch_exchange.rs`), `source.rs` (density for gravity) and `kick.rs` (closing kick). Data are in
-//! `species.rs`, `pages.rs` and `records.rs`, or in the folder `device`. There is no `systems.rs`, because each of these
+//! `species.rs`, `pages.rs` and `records.rs`, or in the folder `device`. `births.rs` lets plugins add and remove particles. There is no `systems.rs`, because each of these
 //! steps is a file.
 
 mod audit;
+mod births;
 mod boundary_zone;
 mod config;
 mod deposit;
@@ -25,14 +26,18 @@ mod particle;
 mod patch_exchange;
 mod records;
 mod refinement;
+mod selection;
 mod source;
 mod species;
 mod time_step;
 mod tracers;
 mod vector_window;
 
+pub use births::{BirthCounters, NewParticle, ParticleBirths, ParticlesOnDemand};
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub(crate) use mass_quantum::MassQuantum;
 pub use particle::Particle;
+pub use selection::SelectedParticle;
 pub use species::{MovedBy, Species, SpeciesMap};
 
 use crate::declare::Declare;
@@ -41,7 +46,6 @@ use crate::order::{Advance, Aligned, Limit};
 use crate::units::{ACCELERATION, Units};
 use bevy_ecs::prelude::*;
 use device::ParticleKernels;
-use mass_quantum::MassQuantum;
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::Pool;
 use nestar_engine::data::device::DevicePool;
@@ -78,6 +82,8 @@ struct Motion {
     is_too_coarse: bool,
     /// Time of the particles that each level moves, if later than the time of the level.
     times: Vec<f64>,
+    /// `true` for levels whose particles have been created, removed or changed in mass since the last deposit.
+    has_changed: Vec<bool>,
 }
 
 impl Motion {
@@ -330,5 +336,6 @@ fn motion(sim: &Engine, config: &ParticlesConfig) -> Motion {
         is_too_coarse: false,
         walls: faces.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
         times: vec![f64::NEG_INFINITY; sim.levels()],
+        has_changed: vec![false; sim.levels()],
     }
 }

@@ -275,6 +275,16 @@ impl ParticlePages {
         pages.flat_map(|(n, words)| words[..PAGE.min(self.count - n * PAGE)].iter().copied())
     }
 
+    /// Returns the numbers of a column, counted after the identity; not those of offsets.
+    pub fn numbers<R: ParticleReal>(&self, column: usize) -> impl Iterator<Item = R> {
+        let pages = self.pages.iter().enumerate();
+        pages.flat_map(move |(n, words)| {
+            let numbers: &[R] = bytemuck::cast_slice(&words[PAGE..]);
+            let count = PAGE.min(self.count - n * PAGE);
+            numbers[PAGE * column..][..count].iter().copied()
+        })
+    }
+
     /// Removes all particles.
     pub fn clear(&mut self, pool: &PagePool) {
         (self.count, self.largest) = (0, None);

@@ -69,7 +69,7 @@ struct DepositInput<'w> {
     topology: Res<'w, Topology>,
     clock: Res<'w, LevelClock>,
     levels: Res<'w, Levels>,
-    motion: Res<'w, Motion>,
+    motion: ResMut<'w, Motion>,
     quantum: Res<'w, MassQuantum>,
     settings: Res<'w, Settings>,
     covered: ResMut<'w, CoveredQuanta>,
@@ -101,6 +101,7 @@ fn add_particle_density(
         matter.update::<with_particles>(&rows, &density, &[]);
         return Ok(());
     }
+    input.motion.has_changed[level] = false;
     let time_offsets = input.motion.time_offsets(&input.levels, input.clock.end);
     let mut deposit = Deposit::new(
         &input.topology,
@@ -218,7 +219,8 @@ fn is_current(topology: &Topology, levels: &Levels, motion: &Motion, level: usiz
     let is_fresh = |level: usize| levels.clock(level).since_regrid == 0;
     let lost_children = level < topology.max_level && is_fresh(level);
     let regridded = lost_children || (level > 0 && is_fresh(level - 1));
-    level == topology.finest() && !regridded && motion.is_at(level, levels.time(level))
+    let is_same = motion.is_at(level, levels.time(level)) && !motion.has_changed[level];
+    level == topology.finest() && !regridded && is_same
 }
 
 /// Converts mass quanta, `[row][cell]`, to densities of a level.

@@ -411,16 +411,21 @@ fn levels_open_with_the_scale_factor() {
     );
 }
 
+/// Returns the digests of the snapshots of a run on some ranks.
+pub(super) fn digests_of(text: &str, settings: &[&str], ranks: usize) -> Vec<(String, String)> {
+    let scratch = Scratch::new();
+    let options = (0..ranks).map(|_| quietly_into(&scratch.run(), false));
+    for result in run_on_ranks(text, settings, options.collect()) {
+        result.unwrap_or_else(|why| panic!("{settings:?}, {ranks} ranks: {why}"));
+    }
+    digests(&scratch.run())
+}
+
 /// Requires that a deck has the same snapshots on other devices and numbers of ranks as on one rank of the CPU.
 pub(super) fn require_equal_bits(text: &str, precision: &str, others: &[(&str, usize)]) {
     let run = |device: &str, ranks: usize| {
-        let scratch = Scratch::new();
         let settings = [&SETTINGS[..], &[precision, device]].concat();
-        let options = (0..ranks).map(|_| quietly_into(&scratch.run(), false));
-        for result in run_on_ranks(text, &settings, options.collect()) {
-            result.unwrap_or_else(|why| panic!("{device}, {ranks} ranks: {why}"));
-        }
-        digests(&scratch.run())
+        digests_of(text, &settings, ranks)
     };
     let reference = run("run.device=cpu", 1);
     assert_eq!(reference.len(), 4);

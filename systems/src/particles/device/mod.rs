@@ -20,6 +20,7 @@ mod predict;
 mod records;
 mod reductions;
 mod regrid;
+mod selection;
 mod tracers;
 
 pub use kernels::ParticleKernels;

@@ -133,7 +133,7 @@ impl InitialCells {
             }
         }
         self.offsets.par_sort_unstable_by_key(|(key, _)| *key);
-        quantum.set_quantum(count, largest)?;
+        quantum.set_quantum(count as f64 * largest)?;
         let below_quantum = quantum.below_quantum(lightest.into_iter());
         below_quantum.map_or(Ok(()), |why| Err(Error::Setup(why)))
     }

@@ -35,8 +35,10 @@ mod driving;
 mod free_fall;
 #[path = "../../../../scenarios/programs/potential.rs"]
 mod potential;
-#[path = "../../../../scenarios/programs/star_formation.rs"]
-mod star_formation;
+#[path = "../../../../scenarios/programs/star_rule.rs"]
+mod star_rule;
+#[path = "../../../../scenarios/programs/stellar_mass_loss.rs"]
+mod stellar_mass_loss;
 
 type Program = fn(App) -> App;
 
@@ -61,7 +63,8 @@ programs!(
     driving,
     free_fall,
     potential,
-    star_formation
+    star_rule,
+    stellar_mass_loss
 );
 
 /// A size that takes levels and ranks, and no time.

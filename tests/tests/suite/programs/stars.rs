@@ -1,17 +1,21 @@
 //! Star formation: particles and patches with components of a program.
 
-use super::{star_formation, stepper};
+use super::{stellar_mass_loss, stepper};
 use nestar::engine::mesh::Levels;
 use nestar::entities::{Level, ParticleId, PatchIndex, Topology};
 use nestar::systems::particles::SpeciesMap;
-use star_formation::Birth;
 use std::collections::BTreeMap;
+use stellar_mass_loss::Birth;
 
 /// Particles in marked patches are stars, and each loses mass in the root steps that begin after its birth.
 #[test]
 fn stars_form_in_marked_patches_and_lose_mass_from_then_on() {
-    let text = include_str!("../../../../scenarios/programs/star_formation.toml");
-    let mut run = stepper(star_formation::program, text, &["domain.cells=[16,16,16]"]);
+    let text = include_str!("../../../../scenarios/programs/stellar_mass_loss.toml");
+    let mut run = stepper(
+        stellar_mass_loss::program,
+        text,
+        &["domain.cells=[16,16,16]"],
+    );
     let (mut times, mut births) = (vec![0.0], Vec::new());
     for _ in 0..6 {
         run.steps(1);

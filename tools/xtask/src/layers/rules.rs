@@ -52,7 +52,8 @@ const UNITS: &str = "engine/deck/src/units/";
 /// External crates that may be used by one crate and in one file only.
 const ONE_FILE: [&str; 4] = ["cudarc", "mpi", "parquet", "zarrs"];
 /// Files that may use more than one physics module.
-const MEETING_PLACES: [&str; 7] = [
+const MEETING_PLACES: [&str; 8] = [
+    "births",
     "fields",
     "order",
     "declare",
@@ -222,7 +223,7 @@ fn physics(sources: &[Source], found: &mut Vec<Violation>) {
                 &source.file,
                 line,
                 format!(
-                    "`{home}` uses `{other}` (`{}`): physics modules may use each other in fields.rs, order.rs, declare.rs, register.rs, subcycling.rs, units.rs and word.rs of systems/src only",
+                    "`{home}` uses `{other}` (`{}`): physics modules may use each other in births.rs, fields.rs, order.rs, declare.rs, register.rs, subcycling.rs, units.rs and word.rs of systems/src only",
                     path.join("::")
                 ),
             );

@@ -1,5 +1,5 @@
 //! Particles that enter marked patches become stars, which lose mass; marked patches are refined:
-//! `cargo run --release --example star_formation -- run scenarios/programs/star_formation.toml`.
+//! `cargo run --release --example stellar_mass_loss -- run scenarios/programs/stellar_mass_loss.toml`.
 
 use nestar::engine::data::ParticleSet;
 use nestar::entities::*;
@@ -8,7 +8,7 @@ use nestar::systems::{order::Flag, particles::SpeciesMap};
 
 /// Star formation in the root patches at the lower end of the x axis and their children.
 #[deck]
-pub struct StarFormation {
+pub struct StellarMassLoss {
     /// Mass that a star loses per time, relative to its mass.
     #[key(default = 2.0, unit = "1/time", min = 0.0)]
     pub loss: f64,
@@ -52,7 +52,7 @@ fn form_stars(
     Ok(())
 }
 
-impl Plugin for StarFormation {
+impl Plugin for StellarMassLoss {
     fn build(&self, sim: &mut Engine) -> Result<(), Error> {
         sim.register_carried::<Birth>();
         let loss = self.loss;
@@ -86,7 +86,7 @@ impl Plugin for StarFormation {
 
 /// The program.
 pub fn program(app: App) -> App {
-    app.plugin::<StarFormation>("star_formation")
+    app.plugin::<StellarMassLoss>("stellar_mass_loss")
 }
 
 fn main() -> std::process::ExitCode {

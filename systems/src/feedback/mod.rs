@@ -1,0 +1,90 @@
+//! Feedback: stars give mass, momentum, energy and metals back to the gas.
+//!
+//! `kinds.rs` says what each of the 27 cells around an event gets. `targets.rs` finds these cells on all levels. Each rank changes its
+//! own cells, in the order of the stars, so that results do not depend on ranks. `diagnostics.rs` does not exist: the columns are those
+//! of a budget.
+
+mod config;
+mod kinds;
+mod systems;
+mod targets;
+
+pub use config::FeedbackConfig;
+pub use kinds::{
+    FeedbackEvent, FeedbackKinds, Injection, InjectionFn, Surroundings, mechanical, shell_radius,
+    terminal_momentum, thermal,
+};
+
+use crate::births::ParticlesOnDemand;
+use crate::fields::{Gas, GasModel};
+use crate::order::{Advance, Limit};
+use crate::units::Units;
+use nestar_engine::comm::DiagnosticColumns;
+use nestar_engine::data::Field;
+use nestar_engine::step::Catalogue;
+use nestar_engine::{Engine, Error, Plugin};
+use systems::{FeedbackRule, GIVEN, RootStep, explode_stars, limit_by_explosions};
+
+/// Plugin for the table `[feedback]`.
+pub struct Feedback;
+
+impl Plugin for Feedback {
+    fn name(&self) -> &str {
+        "feedback"
+    }
+
+    fn after(&self) -> &[&str] {
+        &["particles", "cooling", "chemistry", "star_formation"]
+    }
+
+    fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
+        sim.world.init_resource::<FeedbackKinds>();
+        Ok(())
+    }
+
+    fn build(&self, sim: &mut Engine) -> Result<(), Error> {
+        if !sim.deck.has("feedback") {
+            return Ok(());
+        }
+        let config: FeedbackConfig = sim.deck.table("feedback")?;
+        let kinds = sim.world.resource::<FeedbackKinds>().clone().0;
+        let words: Vec<&str> = kinds.iter().map(|(word, _)| *word).collect();
+        config.check(sim, &words)?;
+        sim.allow_births(&config.species)?;
+        let model = sim.world.resource::<GasModel>();
+        let metal = model.scalars.iter().position(|scalar| scalar == "metal");
+        let metal = metal.map(|n| model.first_scalar() + n);
+        let kind = kinds.iter().find(|(word, _)| *word == config.kind);
+        let Some(&(_, kind)) = kind else {
+            return Ok(());
+        };
+        let units = Units::of(sim, "feedback")?;
+        let budget = sim.register_budget("feedback", &GIVEN)?;
+        for (n, name) in GIVEN.into_iter().enumerate() {
+            let unit = [
+                "1",
+                "mass",
+                "mass",
+                "mass*length**2/time**2",
+                "mass*length**2/time**2",
+            ][n];
+            DiagnosticColumns::set_units(&mut sim.world, format!("feedback_{name}"), unit);
+        }
+        sim.world.insert_resource(FeedbackRule {
+            interval: config.interval.unwrap_or(0.1 * config.delay),
+            config,
+            kind,
+            budget,
+            metal,
+            units,
+        });
+        sim.world.init_resource::<RootStep>();
+        sim.system_in(Limit::Propose, limit_by_explosions);
+        sim.system_in(Advance::Sources, explode_stars);
+        let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
+        catalogue
+            .add("source", "feedback", "Supernovae of stars.")
+            .of(Gas::NAME);
+        Ok(())
+    }
+}

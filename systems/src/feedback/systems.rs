@@ -1,0 +1,374 @@
+//! The system of feedback: finds stars that explode in a step, and changes the gas around them.
+
+use super::FeedbackConfig;
+use super::kinds::{
+    CELLS_AROUND, FeedbackEvent, Injection, InjectionFn, SOLAR_METALLICITY, Surroundings, offsets,
+};
+use super::targets::{CellsAround, TargetCell};
+use crate::births::{BirthCounters, ParticleBirths, SelectedParticle};
+use crate::fields::{Gas, GasModel};
+use crate::units::Units;
+use bevy_ecs::prelude::*;
+use bevy_ecs::system::SystemParam;
+use nestar_engine::Error;
+use nestar_engine::comm::Ranks;
+use nestar_engine::data::{CellAddress, CellSource, LevelRows};
+use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::step::config::BoundaryKind;
+use nestar_engine::step::{BudgetId, Budgets, Settings, StepLimits, Write};
+use nestar_kernels::mesh::exact_sum::ExactSum;
+use std::ops::RangeInclusive;
+
+/// Numbers of the budget, in order.
+pub(super) const GIVEN: [&str; 5] = ["events", "mass", "metal_mass", "energy", "radiated"];
+
+/// The feedback of a run.
+#[derive(Resource)]
+pub(super) struct FeedbackRule {
+    pub config: FeedbackConfig,
+    /// Time between explosions.
+    pub interval: f64,
+    pub kind: InjectionFn,
+    pub budget: BudgetId,
+    /// Component of the scalar `metal`.
+    pub metal: Option<usize>,
+    pub units: Units,
+}
+
+/// What the gas around events depends on.
+#[derive(SystemParam)]
+pub(super) struct FeedbackInput<'w> {
+    topology: Res<'w, Topology>,
+    clock: Res<'w, LevelClock>,
+    settings: Res<'w, Settings>,
+    model: Res<'w, GasModel>,
+    rule: Res<'w, FeedbackRule>,
+}
+
+impl FeedbackRule {
+    /// Returns the number of the last time of explosions until a time, which may be smaller by a hundredth of the interval: root steps
+    /// end near these times.
+    fn number_at(&self, time: f64) -> f64 {
+        (time / self.interval + 0.01).floor()
+    }
+}
+
+/// The last root step. All levels meet at its end.
+#[derive(Resource, Clone, Copy, Default)]
+pub(super) struct RootStep {
+    begin: f64,
+    end: f64,
+}
+
+/// Lets root steps end near the next time of explosions, while there are stars that will explode.
+pub(super) fn limit_by_explosions(
+    rule: Res<FeedbackRule>,
+    counters: Res<BirthCounters>,
+    clock: Res<LevelClock>,
+    mut limits: ResMut<StepLimits>,
+) {
+    if clock.level > 0 {
+        return;
+    }
+    let begin = rule.number_at(clock.time);
+    let last = counters.last_birth(&rule.config.species);
+    let is_pending = |last: f64| begin * rule.interval < last + rule.config.delay;
+    if last.is_some_and(is_pending) {
+        limits.propose("feedback", (begin + 1.0) * rule.interval - clock.time);
+    }
+}
+
+/// Lets stars of the level explode at the end of a root step, if a time of explosions has passed in it.
+pub(super) fn explode_stars(
+    rows: LevelRows,
+    input: FeedbackInput,
+    mut root: ResMut<RootStep>,
+    mut births: ParticleBirths,
+    mut gas: Write<Gas>,
+    mut budgets: ResMut<Budgets>,
+) -> Result<(), Error> {
+    let clock = &input.clock;
+    if clock.level == 0 {
+        (root.begin, root.end) = (clock.time, clock.end);
+    }
+    let passed = [root.begin, root.end].map(|time| input.rule.number_at(time));
+    if clock.end != root.end || passed[0] == passed[1] {
+        return Ok(());
+    }
+    let stars = input.own_stars(passed, &mut births)?;
+    let own: Vec<FeedbackEvent> = stars.iter().map(|(_, event)| *event).collect();
+    let events = gathered(births.ranks(), &own)?;
+    if events.is_empty() {
+        return Ok(());
+    }
+    let ejected: Vec<(SelectedParticle, f64)> = stars
+        .into_iter()
+        .map(|(star, event)| (star, event.mass))
+        .collect();
+    births.reduce_masses(&input.rule.config.species, &ejected)?;
+    let walls = input.settings.domain.boundary.faces();
+    let around = CellsAround {
+        topology: &input.topology,
+        walls: walls.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
+    };
+    let (mut targets, level) = (Vec::new(), input.clock.level);
+    for (n, event) in events.iter().enumerate() {
+        around.append(n, level, event.cell, &mut targets);
+    }
+    let surroundings = input.surroundings(&targets, events.len(), &gas, births.ranks())?;
+    let mut given = input.own_totals(&own);
+    for level in input.levels_around() {
+        let cells = ChangedCells::of(level, &targets);
+        input.change(&rows, &cells, &events, &surroundings, &mut gas, &mut given)?;
+    }
+    budgets.add_sums(input.rule.budget, level, given);
+    Ok(())
+}
+
+/// Gathers the events of all ranks, in the order of the stars.
+fn gathered(ranks: &Ranks, own: &[FeedbackEvent]) -> Result<Vec<FeedbackEvent>, Error> {
+    let all = ranks.communicator().all_gather(bytemuck::cast_slice(own))?;
+    let events = all
+        .iter()
+        .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes));
+    let mut events: Vec<FeedbackEvent> = events.collect();
+    events.sort_unstable_by_key(|event| event.id);
+    Ok(events)
+}
+
+/// The gas in a part of one of the 27 cells around an event.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct GasSample {
+    event: u64,
+    /// Number of the cell, then of the child.
+    place: u64,
+    part: f64,
+    density: f64,
+    metals: f64,
+}
+
+impl FeedbackInput<'_> {
+    /// Returns the level and those next to it.
+    fn levels_around(&self) -> RangeInclusive<usize> {
+        let level = self.clock.level;
+        level.saturating_sub(1)..=(level + 1).min(self.topology.finest())
+    }
+
+    /// Returns the stars of this rank that explode between two times of explosions, given by their numbers, with their events.
+    fn own_stars(
+        &self,
+        passed: [f64; 2],
+        births: &mut ParticleBirths,
+    ) -> Result<Vec<(SelectedParticle, FeedbackEvent)>, Error> {
+        let (config, clock) = (&self.rule.config, &*self.clock);
+        let bounds = passed.map(|number| number * self.rule.interval - config.delay);
+        let stars = births.select(&config.species, "birth_time", bounds)?;
+        let species = births.species().named(&config.species)?;
+        let scalar = species.scalars.iter().position(|name| name == "birth_mass");
+        let scalar = scalar.unwrap_or_default();
+        let event = |star: &SelectedParticle| {
+            let count = star.particle.scalars[scalar] / config.mass_per_event;
+            let mass = (count * config.ejecta).min(star.particle.mass);
+            FeedbackEvent {
+                id: star.particle.id,
+                cell: star.cell_on(clock.level),
+                level: clock.level as i32,
+                velocity: star.particle.velocity,
+                count,
+                energy: count * config.energy,
+                mass,
+                metals: (count * config.metals).min(mass),
+            }
+        };
+        let with_event = |star: SelectedParticle| {
+            let event = event(&star);
+            (star, event)
+        };
+        Ok(stars.into_iter().map(with_event).collect())
+    }
+
+    /// Returns the sums of the budget for the events of this rank, before the gas has changed.
+    fn own_totals(&self, own: &[FeedbackEvent]) -> [ExactSum; GIVEN.len()] {
+        let mut sums: [ExactSum; GIVEN.len()] = Default::default();
+        for event in own {
+            let square: f64 = event.velocity.iter().map(|v| v * v).sum();
+            sums[0].add(event.count);
+            // what the gas does not take has been radiated
+            sums[4].add(event.energy + 0.5 * event.mass * square);
+        }
+        sums
+    }
+
+    /// Returns the means of the gas around each event. Collective.
+    fn surroundings(
+        &self,
+        targets: &[TargetCell],
+        events: usize,
+        gas: &Write<Gas>,
+        ranks: &Ranks,
+    ) -> Result<Vec<Surroundings>, Error> {
+        let level = self.clock.level;
+        let mut own: Vec<GasSample> = Vec::with_capacity(targets.len());
+        for of_level in self.levels_around() {
+            let there = targets.iter().filter(|target| target.level == of_level);
+            let there: Vec<&TargetCell> = there.collect();
+            let cells: Vec<CellAddress> = there.iter().map(|target| target.at).collect();
+            let states = gas.cells(of_level, &cells)?;
+            let states = states.chunks_exact(CellSource::count(gas));
+            own.extend(there.iter().zip(states).map(|(target, state)| GasSample {
+                event: target.event as u64,
+                place: target.place(),
+                part: target.part,
+                density: state[0],
+                // gas without metals of its own is that of the sun
+                metals:
+                    (self.rule.metal).map_or(SOLAR_METALLICITY * state[0], |metal| state[metal]),
+            }));
+        }
+        let all = ranks
+            .communicator()
+            .all_gather(bytemuck::cast_slice(&own))?;
+        let samples = all
+            .iter()
+            .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes));
+        let mut samples: Vec<GasSample> = samples.collect();
+        samples.sort_unstable_by_key(|sample| (sample.event, sample.place));
+        let domain = &self.topology.domain;
+        let (width, volume) = (domain.cell_width(level), domain.cell_volume(level));
+        let units = &self.rule.units;
+        let empty = Surroundings {
+            width: width[0],
+            volume,
+            units: [units.length, units.mass, units.time],
+            ..Surroundings::default()
+        };
+        let mut means = vec![empty; events];
+        for samples in samples.chunk_by(|a, b| a.event == b.event) {
+            let mean = &mut means[samples[0].event as usize];
+            let (mut metals, mut cells) = (0.0, 0.0);
+            for sample in samples {
+                let number = sample.place as usize / 8;
+                mean.densities[number] += sample.part * sample.density;
+                metals += sample.part * sample.metals;
+                cells += sample.part;
+            }
+            let density: f64 = mean.densities.iter().sum();
+            (mean.metallicity, mean.density) = (metals / density, density / cells);
+        }
+        Ok(means)
+    }
+
+    /// Changes the gas of the own cells of a level, and adds what it gains to `given`.
+    fn change(
+        &self,
+        rows: &LevelRows,
+        cells: &ChangedCells,
+        events: &[FeedbackEvent],
+        surroundings: &[Surroundings],
+        gas: &mut Write<Gas>,
+        given: &mut [ExactSum; GIVEN.len()],
+    ) -> Result<(), Error> {
+        let volume = self.topology.domain.cell_volume(cells.level);
+        let mut states = gas.cells(cells.level, &cells.addresses)?;
+        let of_cells = states.chunks_exact_mut(CellSource::count(&*gas));
+        for (state, targets) in of_cells.zip(&cells.targets) {
+            for target in targets {
+                let event = &events[target.event];
+                let injection = (self.rule.kind)(event, &surroundings[target.event], target.offset);
+                let gain = self.inject(state, &injection, event, target, volume);
+                given[1].add(injection.mass * target.part);
+                given[2].add(injection.metals * target.part);
+                given[3].add(gain * volume);
+                given[4].add(-gain * volume);
+            }
+        }
+        let set = gas.set_cells(rows, cells.level, &cells.addresses, &states);
+        let Some(n) = set else { return Ok(()) };
+        Err(Error::Setup(format!(
+            "the supernova of star {} of particles.species.{} leaves unphysical gas in cell {} of the patch {:?} on level {}: use \
+             `hydro.dual_energy`, double precision, or `[floors]`",
+            events[cells.targets[n][0].event].id,
+            self.rule.config.species,
+            cells.addresses[n].cell,
+            self.topology.index(cells.addresses[n].row),
+            cells.level
+        )))
+    }
+
+    /// Adds what a cell gets to its state; returns the gain of energy per volume.
+    fn inject(
+        &self,
+        state: &mut [f64],
+        injection: &Injection,
+        event: &FeedbackEvent,
+        target: &TargetCell,
+        volume: f64,
+    ) -> f64 {
+        let per_volume = target.part / volume;
+        let mirror = |v: [f64; 3]| [0, 1, 2].map(|a| if target.mirrored[a] { -v[a] } else { v[a] });
+        let (velocity, push) = (mirror(event.velocity), mirror(injection.momentum));
+        let mass = injection.mass * per_volume;
+        let kinetic = |state: &[f64]| {
+            (state[1] * state[1] + state[2] * state[2] + state[3] * state[3]) / (2.0 * state[0])
+        };
+        let (before, density) = (kinetic(state), state[0]);
+        // energy in the frame of the mesh
+        let mut energy = injection.energy * per_volume;
+        for axis in 0..3 {
+            let momentum = push[axis] * per_volume;
+            energy += (0.5 * mass * velocity[axis] + momentum) * velocity[axis];
+            state[1 + axis] += mass * velocity[axis] + momentum;
+        }
+        state[0] += mass;
+        let work = kinetic(state) - before;
+        let heat = (energy - work).max(0.0);
+        state[4] += work + heat;
+        if let Some(internal) = self.model.internal_energy() {
+            state[internal] += heat;
+        }
+        // species keep their shares of the gas
+        let ratio = state[0] / density;
+        for set in 1..=self.model.sets.count() {
+            self.model
+                .sets
+                .members(set)
+                .for_each(|member| state[member] *= ratio);
+        }
+        if let Some(metal) = self.rule.metal {
+            state[metal] += injection.metals * per_volume;
+        }
+        work + heat
+    }
+}
+
+impl TargetCell {
+    /// Returns the number of its cell among the 27, then of its child.
+    fn place(&self) -> u64 {
+        let cell = offsets().position(|offset| offset == self.offset);
+        (8 * cell.unwrap_or(CELLS_AROUND) + self.child) as u64
+    }
+}
+
+/// Cells of a level that change, each with what it gets, in the order of events and cells around them.
+struct ChangedCells {
+    level: usize,
+    addresses: Vec<CellAddress>,
+    targets: Vec<Vec<TargetCell>>,
+}
+
+impl ChangedCells {
+    /// Groups the targets on a level by cell.
+    fn of(level: usize, targets: &[TargetCell]) -> Self {
+        let there = targets.iter().filter(|target| target.level == level);
+        let mut there: Vec<TargetCell> = there.copied().collect();
+        there.sort_by_key(|target| (target.at, target.event, target.place()));
+        let targets = there.chunk_by(|a, b| a.at == b.at);
+        let targets: Vec<Vec<TargetCell>> = targets.map(<[TargetCell]>::to_vec).collect();
+        Self {
+            level,
+            addresses: targets.iter().map(|of_cell| of_cell[0].at).collect(),
+            targets,
+        }
+    }
+}
