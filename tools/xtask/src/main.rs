@@ -1,5 +1,7 @@
 //! `cargo xtask`: the contributor's commands. Continuous integration runs the same ones.
 mod browser;
+mod deny;
+mod installation;
 mod kernels;
 mod layers;
 mod python;
@@ -22,7 +24,8 @@ cargo xtask COMMAND
   fmt              formatting (cargo fmt --check)
   words            retired words, long sentences in documents, and files that are not named by nouns
   layers           layering rules of ARCHITECTURE.md
-  deny             licences, banned and doubled crates, sources (cargo-deny, which it installs where it can)
+  deny             licences, banned and doubled crates, sources (cargo-deny, which it installs where it can), unless the
+                   dependencies are those of the last check
   clippy           lints for all targets, then the numerics lints for product code
   docs             rustdoc, warnings are errors
   kernels          compiles the CUDA text of every device function by NVRTC; no fused multiply-add may appear
@@ -91,7 +94,7 @@ fn run(command: &str, rest: &[String], root: &Path) -> Option<Outcome> {
         "fmt" => steps::format(root),
         "words" => words::run(root),
         "layers" => layers::run(root),
-        "deny" => steps::deny(root),
+        "deny" => deny::run(root),
         "clippy" => steps::clippy(root),
         "docs" => steps::docs(root),
         "kernels" => kernels::run(root),

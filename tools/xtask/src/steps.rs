@@ -1,10 +1,11 @@
 //! The steps: each runs one or two programs, shows their output and says how it ended.
 
-use crate::{Outcome, browser, kernels, layers, python, ranks, words};
+use crate::installation::{missing, provide};
+use crate::{Outcome, browser, deny, kernels, layers, python, ranks, words};
 use crate::{cargo, execute};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Where the clippy configuration of product code lies: banned float methods.
 const NUMERICS_LINTS: &str = "tools/xtask/numerics";
@@ -18,7 +19,7 @@ pub fn check(root: &Path) -> Outcome {
         ("fmt", format),
         ("words", words::run),
         ("layers", layers::run),
-        ("deny", deny),
+        ("deny", deny::run),
         ("clippy", clippy),
         ("docs", docs),
         ("kernels", kernels::run),
@@ -219,59 +220,4 @@ pub fn book(root: &Path) -> Outcome {
     let mut command = Command::new("mdbook");
     command.current_dir(root).args(["build", "docs"]);
     execute(command)
-}
-
-/// Time limit of the installation.
-const LONGEST_INSTALL: Duration = Duration::from_mins(8);
-
-/// Runs cargo-deny, and installs it first if it is missing. Advisories are not checked, as their database is not on
-/// crates.io.
-pub fn deny(root: &Path) -> Outcome {
-    if !provide(root, "cargo-deny", cargo(root, &["deny", "--version"])) {
-        return Outcome::Skipped(missing("cargo-deny"));
-    }
-    execute(cargo(
-        root,
-        &[
-            "deny",
-            "--all-features",
-            "check",
-            "bans",
-            "licenses",
-            "sources",
-        ],
-    ))
-}
-
-/// Returns the message about a program that is missing.
-fn missing(program: &str) -> String {
-    format!(
-        "{program} is not installed and the installation failed; try `cargo install --locked {program}`"
-    )
-}
-
-/// Installs a program within the time limit unless the command `version` succeeds; returns `true` if it is installed.
-fn provide(root: &Path, program: &str, mut version: Command) -> bool {
-    let status = version.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if status.is_ok_and(|status| status.success()) {
-        return true;
-    }
-    println!("{program} is not installed; installing it takes minutes");
-    // a debug build compiles faster
-    let install = ["install", "--quiet", "--locked", "--debug", program];
-    let Ok(mut child) = cargo(root, &install).spawn() else {
-        return false;
-    };
-    let end = Instant::now() + LONGEST_INSTALL;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return status.success(),
-            Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(200)),
-            _ => break,
-        }
-    }
-    // it may have ended in the meantime
-    let _ = child.kill();
-    let _ = child.wait();
-    false
 }
