@@ -254,6 +254,8 @@ mod tests {
                 "scenario",
                 "chemistry",
                 "floors",
+                "star_formation",
+                "feedback",
                 "diagnostics",
             ]
         );
