@@ -200,7 +200,7 @@ impl FeedbackInput<'_> {
         sums
     }
 
-    /// Returns the means of the gas around each event. Collective.
+    /// Returns the gas around each event: the density in each of the 27 cells, and means. Collective.
     fn surroundings(
         &self,
         targets: &[TargetCell],

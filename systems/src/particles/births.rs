@@ -147,7 +147,7 @@ impl PluginState for BirthCounters {
 
 /// Lets plugins create and remove particles during a run.
 pub trait ParticlesOnDemand {
-    /// Allows births of particles of a species. The mass unit of the deposit then covers the mass of the gas, too.
+    /// Allows births of particles of a species. The mass quantum of the deposit is then chosen for particles and gas together.
     ///
     /// # Errors
     /// There is no such species, its particles share one mass, or it does not fall.

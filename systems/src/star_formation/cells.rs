@@ -31,10 +31,10 @@ pub struct FormingStar<R: Real> {
     pub metallicity: R,
 }
 
-/// Returns the star that forms where stars of mass `expected` are expected in this step.
+/// Samples the star that forms in a cell in this step, for an expected stellar mass (stochastic star formation).
 ///
-/// Below the least mass, a star of the least mass, or of the most that the cell can give, forms with the probability that makes the
-/// mean right.
+/// If the expected mass is below the least mass, a star of the least mass, or of the largest mass that the cell allows, forms with the
+/// probability that gives the expected mean.
 #[device]
 pub fn form_star<R: Real>(
     gas: Conserved<R>,
@@ -67,7 +67,7 @@ pub fn form_star<R: Real>(
     }
 }
 
-/// Parameters of the rule of Schmidt.
+/// Parameters of the star formation law of Schmidt (1959).
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SchmidtRule<R> {

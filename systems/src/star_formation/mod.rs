@@ -76,7 +76,7 @@ impl Plugin for StarFormation {
     }
 }
 
-/// Compiles the temperature, the condition and the metallicity.
+/// Compiles the temperature, the condition, the metallicity and the sound speed.
 fn numbers(
     sim: &Engine,
     config: &StarFormationConfig,
@@ -131,7 +131,8 @@ fn parameters(
     Ok(units.parameters(sim, at))
 }
 
-/// Remarks that gas at the threshold collapses by round-off, if its Jeans length has fewer than four cells of the finest level.
+/// Warns of artificial fragmentation (Truelove et al. 1997) if the Jeans length of gas at the threshold has fewer than four cells of the
+/// finest level.
 fn remark_on_resolution(sim: &mut Engine, config: &StarFormationConfig, model: &GasModel) {
     let (Some(kelvin), Some(physical)) = (config.temperature_k, &model.physical) else {
         return;
