@@ -51,6 +51,8 @@ impl Plugin for Feedback {
         let words: Vec<&str> = kinds.iter().map(|(word, _)| *word).collect();
         config.check(sim, &words)?;
         sim.allow_births(&config.species)?;
+        // times of explosions are counted by these from the start of a run
+        sim.keep_keys(&["feedback.delay", "feedback.interval"]);
         let model = sim.world.resource::<GasModel>();
         let metal = model.scalars.iter().position(|scalar| scalar == "metal");
         let metal = metal.map(|n| model.first_scalar() + n);
