@@ -106,6 +106,18 @@ impl Ranks {
         Ok(first.map(|message| String::from_utf8_lossy(message).into_owned()))
     }
 
+    /// Returns the values of all ranks, in rank order, on every rank. Collective.
+    ///
+    /// # Errors
+    /// As [`Ranks::any`].
+    pub fn gather<T: bytemuck::Pod>(&self, own: &[T]) -> Result<Vec<T>, RanksError> {
+        let all = self.0.all_gather(bytemuck::cast_slice(own))?;
+        let values = all
+            .iter()
+            .flat_map(|bytes| bytemuck::pod_collect_to_vec::<u8, T>(bytes));
+        Ok(values.collect())
+    }
+
     /// Gathers the bytes of all other ranks on rank 0, in rank order; other ranks receive nothing. Collective.
     ///
     /// # Errors

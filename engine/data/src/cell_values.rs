@@ -5,7 +5,8 @@ use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use nestar_device::{Lane, Real};
 use nestar_engine_device::DeviceError;
-use nestar_kernels::CELLS;
+use nestar_engine_mesh::Topology;
+use nestar_kernels::{CELLS, PATCH};
 
 /// A cell of a patch of this rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +15,33 @@ pub struct CellAddress {
     pub row: u32,
     /// Number of the cell in the patch, 0 to 511, x fastest.
     pub cell: usize,
+}
+
+impl CellAddress {
+    /// Returns the address of a cell, given by its index on a level, if it lies in a leaf of this rank.
+    #[must_use]
+    pub fn in_own_leaf(topology: &Topology, level: usize, cell: [i32; 3]) -> Option<Self> {
+        let side = PATCH as i32;
+        let row = topology.find(level, cell.map(|i| i.div_euclid(side)))?;
+        let is_there = topology.is_owned(row) && topology.is_leaf(row);
+        let [i, j, k] = cell.map(|i| i.rem_euclid(side) as usize);
+        is_there.then_some(Self {
+            row,
+            cell: i + PATCH * (j + PATCH * k),
+        })
+    }
+
+    /// Returns the index of the cell on its level.
+    #[must_use]
+    pub fn index(&self, topology: &Topology) -> [i32; 3] {
+        let within = [
+            self.cell % PATCH,
+            self.cell / PATCH % PATCH,
+            self.cell / (PATCH * PATCH),
+        ];
+        let patch = topology.index(self.row);
+        [0, 1, 2].map(|axis| patch[axis] * PATCH as i32 + within[axis] as i32)
+    }
 }
 
 impl<F: Field> Pool<F> {

@@ -101,11 +101,11 @@ pub(super) fn explode_stars(
     if events.is_empty() {
         return Ok(());
     }
-    let ejected: Vec<(SelectedParticle, f64)> = stars
-        .into_iter()
-        .map(|(star, event)| (star, event.mass))
-        .collect();
-    births.reduce_masses(&input.rule.config.species, &ejected)?;
+    let lighter = stars.into_iter().map(|(mut star, event)| {
+        star.particle.mass = (star.particle.mass - event.mass).max(0.0);
+        star
+    });
+    births.change(&input.rule.config.species, &lighter.collect::<Vec<_>>())?;
     let walls = input.settings.domain.boundary.faces();
     let around = CellsAround {
         topology: &input.topology,
@@ -127,11 +127,7 @@ pub(super) fn explode_stars(
 
 /// Gathers the events of all ranks, in the order of the stars.
 fn gathered(ranks: &Ranks, own: &[FeedbackEvent]) -> Result<Vec<FeedbackEvent>, Error> {
-    let all = ranks.communicator().all_gather(bytemuck::cast_slice(own))?;
-    let events = all
-        .iter()
-        .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes));
-    let mut events: Vec<FeedbackEvent> = events.collect();
+    let mut events = ranks.gather(own)?;
     events.sort_unstable_by_key(|event| event.id);
     Ok(events)
 }
@@ -226,13 +222,7 @@ impl FeedbackInput<'_> {
                     (self.rule.metal).map_or(SOLAR_METALLICITY * state[0], |metal| state[metal]),
             }));
         }
-        let all = ranks
-            .communicator()
-            .all_gather(bytemuck::cast_slice(&own))?;
-        let samples = all
-            .iter()
-            .flat_map(|bytes| bytemuck::pod_collect_to_vec(bytes));
-        let mut samples: Vec<GasSample> = samples.collect();
+        let mut samples = ranks.gather(&own)?;
         samples.sort_unstable_by_key(|sample| (sample.event, sample.place));
         let domain = &self.topology.domain;
         let (width, volume) = (domain.cell_width(level), domain.cell_volume(level));

@@ -6,7 +6,6 @@
 use super::kinds::offsets;
 use nestar_engine::data::CellAddress;
 use nestar_engine::mesh::Topology;
-use nestar_kernels::PATCH;
 
 /// A cell of this rank that takes a part of what one of the 27 cells gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,11 +78,11 @@ impl CellsAround<'_> {
     /// Appends the own leaf cell at an index of the level of `target`, its own children, or the own coarser leaf cell that covers it.
     fn append_at(&self, cell: [i32; 3], target: TargetCell, to: &mut Vec<TargetCell>) {
         let level = target.level;
-        if let Some(at) = self.own_leaf(level, cell) {
+        if let Some(at) = CellAddress::in_own_leaf(self.topology, level, cell) {
             to.push(TargetCell { at, ..target });
         }
         if let Some(coarser) = level.checked_sub(1)
-            && let Some(at) = self.own_leaf(coarser, cell.map(|i| i >> 1))
+            && let Some(at) = CellAddress::in_own_leaf(self.topology, coarser, cell.map(|i| i >> 1))
         {
             to.push(TargetCell {
                 level: coarser,
@@ -96,7 +95,7 @@ impl CellsAround<'_> {
         }
         for child in 0..8 {
             let fine = [0, 1, 2].map(|axis| 2 * cell[axis] + (child >> axis & 1));
-            if let Some(at) = self.own_leaf(level + 1, fine) {
+            if let Some(at) = CellAddress::in_own_leaf(self.topology, level + 1, fine) {
                 to.push(TargetCell {
                     level: level + 1,
                     at,
@@ -106,19 +105,5 @@ impl CellsAround<'_> {
                 });
             }
         }
-    }
-
-    /// Returns the address of a cell in a leaf of this rank.
-    fn own_leaf(&self, level: usize, cell: [i32; 3]) -> Option<CellAddress> {
-        let side = PATCH as i32;
-        let row = self
-            .topology
-            .find(level, cell.map(|i| i.div_euclid(side)))?;
-        let is_there = self.topology.is_owned(row) && self.topology.is_leaf(row);
-        let [i, j, k] = cell.map(|i| i.rem_euclid(side) as usize);
-        is_there.then_some(CellAddress {
-            row,
-            cell: i + PATCH * (j + PATCH * k),
-        })
     }
 }

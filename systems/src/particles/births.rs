@@ -317,14 +317,7 @@ impl ParticleBirths<'_> {
     pub fn add(&mut self, species: &str, made: &[NewParticle]) -> Result<Range<u64>, Error> {
         let [number, counter] = self.numbers_of(species)?;
         let own = &mut self.species.0[number];
-        let counts = self
-            .ranks
-            .communicator()
-            .all_gather(&(made.len() as u64).to_le_bytes())?;
-        let counts = counts
-            .iter()
-            .map(|count| bytemuck::pod_read_unaligned::<u64>(count));
-        let counts: Vec<u64> = counts.map(u64::from_le).collect();
+        let counts = self.ranks.gather(&[made.len() as u64])?;
         let all: u64 = counts.iter().sum();
         if all == 0 {
             return Ok(0..0);
@@ -383,49 +376,27 @@ impl ParticleBirths<'_> {
         Ok(own.select(&self.topology, tables, level, scalar, bounds)?)
     }
 
-    /// Reduces the masses of selected particles of this rank by the amounts given, at most to 0. Collective, also without particles.
+    /// Sets velocities, masses and scalars of selected particles of this rank to the values that `changed` has. Collective, also without
+    /// particles.
     ///
     /// # Errors
-    /// The device or another rank has failed.
-    pub fn reduce_masses(
-        &mut self,
-        species: &str,
-        losses: &[(SelectedParticle, f64)],
-    ) -> Result<(), Error> {
+    /// A value is not finite, or a mass is negative; the device or another rank has failed.
+    pub fn change(&mut self, species: &str, changed: &[SelectedParticle]) -> Result<(), Error> {
         let [number, _] = self.numbers_of(species)?;
-        let per_mass = self.quantum.quanta_per_mass;
         let own = &mut self.species.0[number];
-        let precision = own.precision();
-        let rounded = |mass: f64| in_precision!(precision, R => quanta_of(R::lit(mass), per_mass));
-        let mut by_row: Vec<(u32, u64, f64)> = losses
-            .iter()
-            .map(|(star, loss)| (star.row, star.particle.id, *loss))
-            .collect();
-        by_row.sort_unstable_by_key(|(row, id, _)| (*row, *id));
-        let of_rows: Vec<_> = by_row.chunk_by(|a, b| a.0 == b.0).collect();
-        let rows: Vec<u32> = of_rows.iter().map(|of_row| of_row[0].0).collect();
-        let (mut lost, mut changed) = (0, Vec::new());
-        let length = own.record_bytes();
-        for (of_row, mut records) in of_rows.iter().zip(own.take_all(&rows)?) {
-            let row = of_row[0].0;
-            let level = self.topology.level(row).unwrap_or_default();
-            for record in records.chunks_exact_mut(length) {
-                let mut star = own.decode(&self.topology, level, row, record);
-                if let Ok(n) = of_row.binary_search_by_key(&star.id, |(_, id, _)| *id) {
-                    let before = rounded(star.mass);
-                    star.mass = (star.mass - of_row[n].2).max(0.0);
-                    lost += before - rounded(star.mass);
-                    own.encode(&star, record);
-                }
-            }
-            changed.push((row, records));
+        let wrong = changed.iter().find(|changed| !changed.particle.is_sound());
+        let wrong = wrong.map(|wrong| {
+            format!("particles.species.{species}: a plugin gives a value that is not finite, or a negative mass: {:?}", wrong.particle)
+        });
+        if let Some(why) = self.ranks.first_error(wrong)? {
+            return Err(Error::Setup(why));
         }
-        own.put_all(changed)?;
-        let lost = self.ranks.sum(lost)?;
+        let gained = own.replace(&self.topology, changed, self.quantum.quanta_per_mass)?;
+        let gained = self.ranks.sum(gained.cast_unsigned())?.cast_signed();
         if let Some(known) = &mut own.audited {
-            known.quanta -= lost;
+            known.quanta = known.quanta.wrapping_add_signed(gained);
         }
-        self.motion.has_changed[self.clock.level] |= self.ranks.any(!losses.is_empty())?;
+        self.motion.has_changed[self.clock.level] |= self.ranks.any(!changed.is_empty())?;
         Ok(())
     }
 
@@ -475,6 +446,44 @@ impl ParticleBirths<'_> {
             known.quanta -= quanta;
         }
         Ok(count)
+    }
+}
+
+impl Species {
+    /// Replaces velocities, masses and scalars of selected particles of this rank. Returns the change of their mass in quanta.
+    fn replace(
+        &mut self,
+        topology: &Topology,
+        changed: &[SelectedParticle],
+        quanta_per_mass: f64,
+    ) -> Result<i64, Error> {
+        let precision = self.precision();
+        let rounded =
+            |mass: f64| in_precision!(precision, R => quanta_of(R::lit(mass), quanta_per_mass));
+        let mut by_row: Vec<&SelectedParticle> = changed.iter().collect();
+        by_row.sort_unstable_by_key(|changed| (changed.row, changed.particle.id));
+        let of_rows: Vec<_> = by_row.chunk_by(|a, b| a.row == b.row).collect();
+        let rows: Vec<u32> = of_rows.iter().map(|of_row| of_row[0].row).collect();
+        let (mut gained, mut all) = (0i64, Vec::new());
+        let length = self.record_bytes();
+        for (of_row, mut records) in of_rows.iter().zip(self.take_all(&rows)?) {
+            let row = of_row[0].row;
+            let level = topology.level(row).unwrap_or_default();
+            for record in records.chunks_exact_mut(length) {
+                let mut own = self.decode(topology, level, row, record);
+                if let Ok(n) = of_row.binary_search_by_key(&own.id, |changed| changed.particle.id) {
+                    let new = &of_row[n].particle;
+                    gained += rounded(new.mass) as i64 - rounded(own.mass) as i64;
+                    self.mass_gain += (new.mass - own.mass).max(0.0);
+                    (own.mass, own.velocity) = (new.mass, new.velocity);
+                    own.scalars.clone_from(&new.scalars);
+                    self.encode(&own, record);
+                }
+            }
+            all.push((row, records));
+        }
+        self.put_all(all)?;
+        Ok(gained)
     }
 }
 

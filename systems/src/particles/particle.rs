@@ -27,6 +27,14 @@ pub struct Particle {
     pub scalars: Vec<f64>,
 }
 
+impl Particle {
+    /// Returns `true` if velocity, mass and scalars are finite and the mass is not negative.
+    pub(super) fn is_sound(&self) -> bool {
+        let mut numbers = self.velocity.iter().chain(&self.scalars);
+        numbers.all(|number| number.is_finite()) && self.mass.is_finite() && self.mass >= 0.0
+    }
+}
+
 impl SpeciesMap {
     /// Returns the species of a name.
     ///

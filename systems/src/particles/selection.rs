@@ -41,6 +41,18 @@ impl SelectedParticle {
     }
 }
 
+impl SelectedParticle {
+    /// Returns the position in cells of `level`, which is that of the patch or the next finer one.
+    #[must_use]
+    pub fn place_on(&self, level: usize) -> [f64; 3] {
+        let cells = (PATCH << (level - self.level)) as f64;
+        [0, 1, 2].map(|axis| {
+            let within = self.offset[axis] as f64 / power_of_two(64);
+            (f64::from(self.patch[axis]) + within) * cells
+        })
+    }
+}
+
 /// Particles whose number in a column lies above the first bound and not above the second one.
 #[derive(Clone, Copy)]
 pub(super) struct NumberRange {
