@@ -15,15 +15,17 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 72] = shipped![
+pub const DECKS: [ShippedDeck; 75] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
     "blast-uniform",
+    "bondi",
     "brio-wu",
     "cloud-collapse",
     "cloud-crushing",
     "cloud-crushing-6",
+    "cloud-fragments",
     "cluster-merger",
     "cold-collapse",
     "cold-disc-patch",
@@ -46,6 +48,7 @@ pub const DECKS: [ShippedDeck; 72] = shipped![
     "infall",
     "isentropic-vortex",
     "isothermal-shock",
+    "isothermal-sphere",
     "jeans",
     "kelvin-helmholtz",
     "koyama-inutsuka",

@@ -29,6 +29,7 @@ pub mod order;
 pub mod particles;
 pub mod refinement;
 pub mod register;
+pub mod sinks;
 pub mod sources;
 pub mod spectral;
 pub mod spheres;
@@ -139,6 +140,7 @@ impl DefaultPlugins {
                 .optional_table::<star_formation::StarFormationConfig>("star_formation"),
             BuiltInPlugin::new(feedback::Feedback)
                 .optional_table::<feedback::FeedbackConfig>("feedback"),
+            BuiltInPlugin::new(sinks::Sinks).optional_table::<sinks::SinksConfig>("sinks"),
             BuiltInPlugin::new(deck_columns::DeckColumns),
             BuiltInPlugin::new(views::OutputViews).variants(views::tables()),
         ])

@@ -256,6 +256,7 @@ mod tests {
                 "floors",
                 "star_formation",
                 "feedback",
+                "sinks",
                 "diagnostics",
             ]
         );

@@ -53,7 +53,7 @@ pub mod stiff {
     pub use nestar_systems::subcycling::Subcycling;
 }
 
-/// Names for programs that create and remove particles during a run, such as stars, and for their feedback.
+/// Names for programs that create and remove particles during a run, such as stars and sinks, and for their feedback.
 pub mod births {
     pub use nestar_engine::data::{CellAddress, RecordedCell};
     pub use nestar_kernels::mesh::cell_record::CellRecord;
@@ -62,6 +62,9 @@ pub mod births {
     };
     pub use nestar_systems::feedback::{
         FeedbackEvent, FeedbackKinds, Injection, Surroundings, mechanical, shell_radius, thermal,
+    };
+    pub use nestar_systems::sinks::{
+        FormingSink, SinkCell, SinkRule, SinkRules, SinkState, bound_excess, is_collapsing,
     };
     pub use nestar_systems::star_formation::{FormingStar, StarBirths, StarMasses, form_star};
 }

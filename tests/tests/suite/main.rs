@@ -63,6 +63,7 @@ mod restart;
 mod run_directory;
 mod schemes;
 mod shock_stability;
+mod sinks;
 mod sources;
 mod species;
 mod star_formation;
