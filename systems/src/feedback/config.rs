@@ -6,9 +6,9 @@ use nestar_deck::deck;
 use nestar_engine::mesh::Topology;
 use nestar_engine::{Engine, Error};
 
-/// Supernovae of the stars of a species. A star explodes `delay` after its birth, with one supernova per `mass_per_event` of its
-/// mass at birth: its gas gets mass, momentum, energy and metals. Needs a table `[units]`. The species has the scalars `birth_time`
-/// and `birth_mass`, which `[star_formation]` fills in.
+/// Supernovae of the stars of a species: `delay` after the birth of a star, with one supernova per `mass_per_event` of its mass at
+/// birth, or at random ages by `rates`, or both. The gas around the star gets mass, momentum, energy and metals. Needs a table
+/// `[units]`. The species has the scalars `birth_time` and `birth_mass`, which `[star_formation]` fills in.
 #[deck]
 pub struct FeedbackConfig {
     /// Species of the stars.
@@ -16,28 +16,73 @@ pub struct FeedbackConfig {
     pub species: String,
     /// What a supernova gives to the 27 cells around it. `thermal`: equal shares of heat, for resolved remnants. `mechanical`: momentum
     /// away from the star, at most that of a remnant that has radiated its heat; heat where cells resolve the remnant (Kimm & Cen
-    /// 2014; Hopkins et al. 2018). Programs may add words.
+    /// 2014; Hopkins et al. 2018). `kinetic`: momentum that has the whole energy, at any resolution. Programs may add words.
     #[key(default = "mechanical".into())]
     pub kind: String,
-    /// Age of a star at its supernovae.
+    /// Age of a star at its supernovae; needs `mass_per_event` and `energy`. Default: only the events of `rates`.
     #[key(unit = "time", above = 0.0)]
-    pub delay: f64,
-    /// Stars explode at multiples of this time, at the first one at which they have reached the age `delay`. All levels meet at these times,
-    /// so that their next steps follow from the hot gas. Default: a tenth of `delay`.
+    pub delay: Option<f64>,
+    /// Stars explode at multiples of this time, at the first one at which they have reached the age of an event. All levels meet at these
+    /// times, so that their next steps follow from the hot gas. Default: a tenth of `delay`.
     #[key(unit = "time", above = 0.0)]
     pub interval: Option<f64>,
     /// Mass of stars at birth per supernova.
     #[key(unit = "mass", above = 0.0)]
-    pub mass_per_event: f64,
+    pub mass_per_event: Option<f64>,
     /// Energy of a supernova.
     #[key(unit = "mass*length**2/time**2", min = 0.0)]
-    pub energy: f64,
+    pub energy: Option<f64>,
     /// Mass that a supernova returns to the gas.
     #[key(default = 0.0, unit = "mass", min = 0.0)]
     pub ejecta: f64,
     /// Mass of metals in `ejecta`, for the scalar `metal` of the gas.
     #[key(default = 0.0, unit = "mass", min = 0.0)]
     pub metals: f64,
+    /// Events at random ages, such as supernovae of type Ia.
+    #[key(default = Vec::new())]
+    pub rates: Vec<EventRateConfig>,
+    /// Seed of the random numbers of `rates`.
+    #[key(default = 0)]
+    pub seed: u32,
+}
+
+/// Events of stars at random ages. The number of events of a star in a time has a Poisson distribution.
+#[deck]
+pub struct EventRateConfig {
+    /// Ages of stars for `rate`, ascending. A star has no events before the first and after the last one.
+    #[key(unit = "time")]
+    pub age: Vec<f64>,
+    /// Events per mass of stars at birth and time, at each age; linear in between.
+    #[key(unit = "1/(mass*time)")]
+    pub rate: Vec<f64>,
+    /// Energy of an event.
+    #[key(unit = "mass*length**2/time**2", min = 0.0)]
+    pub energy: f64,
+    /// Mass that an event returns to the gas, at most the mass of the star.
+    #[key(default = 0.0, unit = "mass", min = 0.0)]
+    pub ejecta: f64,
+    /// Mass of metals in `ejecta`, for the scalar `metal` of the gas.
+    #[key(default = 0.0, unit = "mass", min = 0.0)]
+    pub metals: f64,
+}
+
+impl EventRateConfig {
+    /// Returns the key that is wrong, with the reason.
+    fn fault(&self) -> Option<(&'static str, &'static str)> {
+        let ascends = self.age.windows(2).all(|pair| pair[0] < pair[1]);
+        let is_positive = |all: &[f64]| all.iter().all(|x| x.is_finite() && *x >= 0.0);
+        match () {
+            () if self.age.len() < 2 || !ascends || !is_positive(&self.age) => {
+                Some(("age", "give at least two ascending ages, not negative"))
+            }
+            () if self.rate.len() != self.age.len() => Some(("rate", "give one rate for each age")),
+            () if !is_positive(&self.rate) => Some(("rate", "rates must not be negative")),
+            () if self.metals > self.ejecta => {
+                Some(("metals", "an event cannot return more metals than `ejecta`"))
+            }
+            () => None,
+        }
+    }
 }
 
 impl FeedbackConfig {
@@ -83,8 +128,37 @@ impl FeedbackConfig {
             let why = "mechanical feedback needs cubic cells: choose `domain.cells` in proportion to the edges, or `feedback.kind = \"thermal\"`";
             return refuse("domain.cells", why.into());
         }
+        self.check_times(sim)?;
         self.check_yields(sim)?;
         self.check_species(sim)
+    }
+
+    /// Checks the times of events.
+    ///
+    /// # Errors
+    /// There are none, or a key that they need is missing or wrong.
+    fn check_times(&self, sim: &Engine) -> Result<(), Error> {
+        let refuse = |key: &str, why: &str| Err(sim.deck.error_at(key, why).into());
+        for (n, rate) in self.rates.iter().enumerate() {
+            if let Some((key, why)) = rate.fault() {
+                return refuse(&format!("feedback.rates[{n}].{key}"), why);
+            }
+        }
+        match (self.delay, self.mass_per_event, self.energy) {
+            (None, None, None) if self.rates.is_empty() => refuse(
+                "feedback",
+                "stars need events: give `delay`, `mass_per_event` and `energy`, or `rates`",
+            ),
+            (None, None, None) if self.interval.is_none() => refuse(
+                "feedback",
+                "events at random ages need `interval`, the time between two times of explosions",
+            ),
+            (None, None, None) | (Some(_), Some(_), Some(_)) => Ok(()),
+            _ => refuse(
+                "feedback",
+                "supernovae at one age need `delay`, `mass_per_event` and `energy`",
+            ),
+        }
     }
 
     /// Checks the ejecta.
@@ -94,7 +168,7 @@ impl FeedbackConfig {
     fn check_yields(&self, sim: &Engine) -> Result<(), Error> {
         let refuse = |key: &str, why: &str| Err(sim.deck.error_at(key, why).into());
         let model = sim.world.resource::<GasModel>();
-        if self.ejecta >= self.mass_per_event {
+        if self.mass_per_event.is_some_and(|mass| self.ejecta >= mass) {
             let why = "a supernova must return less than `mass_per_event`, so that the star keeps some mass";
             return refuse("feedback.ejecta", why);
         }
@@ -102,7 +176,9 @@ impl FeedbackConfig {
             let why = "a supernova cannot return more metals than `ejecta`";
             return refuse("feedback.metals", why);
         }
-        if self.metals > 0.0 && !model.scalars.iter().any(|scalar| scalar == "metal") {
+        let rates = self.rates.iter().map(|rate| rate.metals);
+        let metals = rates.fold(self.metals, f64::max);
+        if metals > 0.0 && !model.scalars.iter().any(|scalar| scalar == "metal") {
             let why = "the gas has no scalar `metal`: add it to `hydro.scalars`, or remove the key";
             return refuse("feedback.metals", why);
         }

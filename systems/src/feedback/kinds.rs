@@ -17,6 +17,8 @@ pub(super) fn offsets() -> impl Iterator<Item = [i32; 3]> {
 pub struct FeedbackEvent {
     /// Identity of the star.
     pub id: u64,
+    /// Number of the source of events: supernovae after a delay, then those of each rate.
+    pub source: u64,
     /// Cell of the event on the level of the step.
     pub cell: [i32; 3],
     /// Level of the step.
@@ -72,7 +74,11 @@ pub struct FeedbackKinds(pub Vec<(&'static str, InjectionFn)>);
 
 impl Default for FeedbackKinds {
     fn default() -> Self {
-        Self(vec![("thermal", thermal), ("mechanical", mechanical)])
+        Self(vec![
+            ("thermal", thermal),
+            ("mechanical", mechanical),
+            ("kinetic", kinetic),
+        ])
     }
 }
 
@@ -140,6 +146,16 @@ pub fn mechanical(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) ->
     if around.width < shell_radius(event, around) / 3.0 {
         return thermal(event, around, at);
     }
+    radial(event, around, at, terminal_momentum(event, around))
+}
+
+/// Momentum away from the star, by solid angle, with the whole energy as kinetic energy.
+pub fn kinetic(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) -> Injection {
+    radial(event, around, at, f64::INFINITY)
+}
+
+/// Momentum away from the star, at most `most`; the energy is kinetic.
+fn radial(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3], most: f64) -> Injection {
     // kinetic energies over the square of the momentum of all cells
     let kinetic = |offset: [i32; 3], density: f64| {
         let share = share_of(offset);
@@ -154,9 +170,7 @@ pub fn mechanical(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) ->
     let all: f64 = cells
         .map(|(offset, density)| kinetic(offset, density))
         .sum();
-    let momentum = (event.energy / all)
-        .sqrt()
-        .min(terminal_momentum(event, around));
+    let momentum = (event.energy / all).sqrt().min(most);
     let share = share_of(at);
     let own = offsets()
         .zip(around.densities)

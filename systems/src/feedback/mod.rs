@@ -5,20 +5,22 @@
 //! of a budget.
 
 mod config;
+mod event_sources;
 mod kinds;
 mod systems;
 mod targets;
 
-pub use config::FeedbackConfig;
+pub use config::{EventRateConfig, FeedbackConfig};
 pub use kinds::{
-    FeedbackEvent, FeedbackKinds, Injection, InjectionFn, Surroundings, mechanical, shell_radius,
-    terminal_momentum, thermal,
+    FeedbackEvent, FeedbackKinds, Injection, InjectionFn, Surroundings, kinetic, mechanical,
+    shell_radius, terminal_momentum, thermal,
 };
 
 use crate::births::ParticlesOnDemand;
 use crate::fields::{Gas, GasModel};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
+use event_sources::EventSource;
 use nestar_engine::comm::DiagnosticColumns;
 use nestar_engine::data::Field;
 use nestar_engine::step::Catalogue;
@@ -61,6 +63,11 @@ impl Plugin for Feedback {
             return Ok(());
         };
         let units = Units::of(sim, "feedback")?;
+        let mut sources: Vec<EventSource> = EventSource::at_age(&config).into_iter().collect();
+        for (n, rate) in config.rates.iter().enumerate() {
+            let stream = sim.random_stream(&format!("feedback rate {n}"), config.seed)?;
+            sources.push(EventSource::at_random(rate, stream));
+        }
         let budget = sim.register_budget("feedback", &GIVEN)?;
         for (n, name) in GIVEN.into_iter().enumerate() {
             let unit = [
@@ -73,8 +80,12 @@ impl Plugin for Feedback {
             DiagnosticColumns::set_units(&mut sim.world, format!("feedback_{name}"), unit);
         }
         sim.world.insert_resource(FeedbackRule {
-            interval: config.interval.unwrap_or(0.1 * config.delay),
-            config,
+            interval: config
+                .interval
+                .or(config.delay.map(|delay| 0.1 * delay))
+                .unwrap_or(f64::INFINITY),
+            species: config.species,
+            sources,
             kind,
             budget,
             metal,

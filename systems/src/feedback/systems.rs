@@ -1,6 +1,6 @@
 //! The system of feedback: finds stars that explode in a step, and changes the gas around them.
 
-use super::FeedbackConfig;
+use super::event_sources::{BirthRecord, EventSource};
 use super::kinds::{
     CELLS_AROUND, FeedbackEvent, Injection, InjectionFn, SOLAR_METALLICITY, Surroundings, offsets,
 };
@@ -17,6 +17,7 @@ use nestar_engine::mesh::{LevelClock, Topology};
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::step::{BudgetId, Budgets, Settings, StepLimits, Write};
 use nestar_kernels::mesh::exact_sum::ExactSum;
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// Numbers of the budget, in order.
@@ -25,7 +26,9 @@ pub(super) const GIVEN: [&str; 5] = ["events", "mass", "metal_mass", "energy", "
 /// The feedback of a run.
 #[derive(Resource)]
 pub(super) struct FeedbackRule {
-    pub config: FeedbackConfig,
+    pub species: String,
+    /// Events, in the order of their numbers.
+    pub sources: Vec<EventSource>,
     /// Time between explosions.
     pub interval: f64,
     pub kind: InjectionFn,
@@ -51,6 +54,14 @@ impl FeedbackRule {
     fn number_at(&self, time: f64) -> f64 {
         (time / self.interval + 0.01).floor()
     }
+
+    /// Returns the largest age at which stars have events.
+    fn last_age(&self) -> f64 {
+        self.sources
+            .iter()
+            .map(EventSource::last_age)
+            .fold(0.0, f64::max)
+    }
 }
 
 /// The last root step. All levels meet at its end.
@@ -71,8 +82,8 @@ pub(super) fn limit_by_explosions(
         return;
     }
     let begin = rule.number_at(clock.time);
-    let last = counters.last_birth(&rule.config.species);
-    let is_pending = |last: f64| begin * rule.interval < last + rule.config.delay;
+    let last = counters.last_birth(&rule.species);
+    let is_pending = |last: f64| begin * rule.interval < last + rule.last_age();
     if last.is_some_and(is_pending) {
         limits.propose("feedback", (begin + 1.0) * rule.interval - clock.time);
     }
@@ -96,16 +107,13 @@ pub(super) fn explode_stars(
         return Ok(());
     }
     let stars = input.own_stars(passed, &mut births)?;
-    let own: Vec<FeedbackEvent> = stars.iter().map(|(_, event)| *event).collect();
+    let own: Vec<FeedbackEvent> = stars.iter().flat_map(|star| star.events.clone()).collect();
     let events = gathered(births.ranks(), &own)?;
     if events.is_empty() {
         return Ok(());
     }
-    let lighter = stars.into_iter().map(|(mut star, event)| {
-        star.particle.mass = (star.particle.mass - event.mass).max(0.0);
-        star
-    });
-    births.change(&input.rule.config.species, &lighter.collect::<Vec<_>>())?;
+    let lighter = stars.into_iter().map(ExplodingStar::without_ejecta);
+    births.change(&input.rule.species, &lighter.collect::<Vec<_>>())?;
     let walls = input.settings.domain.boundary.faces();
     let around = CellsAround {
         topology: &input.topology,
@@ -125,11 +133,52 @@ pub(super) fn explode_stars(
     Ok(())
 }
 
-/// Gathers the events of all ranks, in the order of the stars.
+/// Gathers the events of all ranks, in the order of the stars and sources.
 fn gathered(ranks: &Ranks, own: &[FeedbackEvent]) -> Result<Vec<FeedbackEvent>, Error> {
     let mut events = ranks.gather(own)?;
-    events.sort_unstable_by_key(|event| event.id);
+    events.sort_unstable_by_key(|event| (event.id, event.source));
     Ok(events)
+}
+
+/// A star with events.
+struct ExplodingStar {
+    star: SelectedParticle,
+    events: Vec<FeedbackEvent>,
+}
+
+impl ExplodingStar {
+    fn of(star: SelectedParticle) -> Self {
+        let events = Vec::new();
+        Self { star, events }
+    }
+
+    /// Returns the mass that is left after the events.
+    fn mass_left(&self) -> f64 {
+        let given: f64 = self.events.iter().map(|event| event.mass).sum();
+        (self.star.particle.mass - given).max(0.0)
+    }
+
+    /// Adds events of a source.
+    fn add(&mut self, number: u64, source: &EventSource, count: f64, level: usize) {
+        let mass = (count * source.ejecta).min(self.mass_left());
+        self.events.push(FeedbackEvent {
+            id: self.star.particle.id,
+            source: number,
+            cell: self.star.cell_on(level),
+            level: level as i32,
+            velocity: self.star.particle.velocity,
+            count,
+            energy: count * source.energy,
+            mass,
+            metals: (count * source.metals).min(mass),
+        });
+    }
+
+    /// Returns the star after the events.
+    fn without_ejecta(mut self) -> SelectedParticle {
+        self.star.particle.mass = self.mass_left();
+        self.star
+    }
 }
 
 /// The gas in a part of one of the 27 cells around an event.
@@ -151,37 +200,36 @@ impl FeedbackInput<'_> {
         level.saturating_sub(1)..=(level + 1).min(self.topology.finest())
     }
 
-    /// Returns the stars of this rank that explode between two times of explosions, given by their numbers, with their events.
+    /// Returns the stars of this rank that explode between two times of explosions, given by their numbers, by identity.
     fn own_stars(
         &self,
-        passed: [f64; 2],
+        numbers: [f64; 2],
         births: &mut ParticleBirths,
-    ) -> Result<Vec<(SelectedParticle, FeedbackEvent)>, Error> {
-        let (config, clock) = (&self.rule.config, &*self.clock);
-        let bounds = passed.map(|number| number * self.rule.interval - config.delay);
-        let stars = births.select(&config.species, "birth_time", bounds)?;
-        let species = births.species().named(&config.species)?;
-        let scalar = species.scalars.iter().position(|name| name == "birth_mass");
-        let scalar = scalar.unwrap_or_default();
-        let event = |star: &SelectedParticle| {
-            let count = star.particle.scalars[scalar] / config.mass_per_event;
-            let mass = (count * config.ejecta).min(star.particle.mass);
-            FeedbackEvent {
-                id: star.particle.id,
-                cell: star.cell_on(clock.level),
-                level: clock.level as i32,
-                velocity: star.particle.velocity,
-                count,
-                energy: count * config.energy,
-                mass,
-                metals: (count * config.metals).min(mass),
+    ) -> Result<Vec<ExplodingStar>, Error> {
+        let species = births.species().named(&self.rule.species)?;
+        let scalars = ["birth_time", "birth_mass"].map(|name| {
+            let place = species.scalars.iter().position(|own| own == name);
+            place.unwrap_or_default()
+        });
+        let passed = numbers.map(|number| number * self.rule.interval);
+        let mut found: BTreeMap<u64, ExplodingStar> = BTreeMap::new();
+        for (number, source) in self.rule.sources.iter().enumerate() {
+            let between = source.births(passed);
+            for star in births.select(&self.rule.species, "birth_time", between)? {
+                let record = BirthRecord {
+                    id: star.particle.id,
+                    time: star.particle.scalars[scalars[0]],
+                    mass: star.particle.scalars[scalars[1]],
+                };
+                let count = source.count(&record, passed, numbers[1] as u64);
+                if count > 0.0 {
+                    let exploding = found.entry(record.id);
+                    let exploding = exploding.or_insert_with(|| ExplodingStar::of(star));
+                    exploding.add(number as u64, source, count, self.clock.level);
+                }
             }
-        };
-        let with_event = |star: SelectedParticle| {
-            let event = event(&star);
-            (star, event)
-        };
-        Ok(stars.into_iter().map(with_event).collect())
+        }
+        Ok(found.into_values().collect())
     }
 
     /// Returns the sums of the budget for the events of this rank, before the gas has changed.
@@ -279,7 +327,7 @@ impl FeedbackInput<'_> {
             "the supernova of star {} of particles.species.{} leaves unphysical gas in cell {} of the patch {:?} on level {}: use \
              `hydro.dual_energy`, double precision, or `[floors]`",
             events[cells.targets[n][0].event].id,
-            self.rule.config.species,
+            self.rule.species,
             cells.addresses[n].cell,
             self.topology.index(cells.addresses[n].row),
             cells.level

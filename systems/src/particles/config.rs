@@ -97,6 +97,24 @@ pub struct RefineConfig {
     #[key(unit = "mass")]
     #[schemars(extend("minimum" = 0.0))]
     pub mass_per_cell: Option<PerLevel<f64>>,
+    /// Refines the surroundings of single particles, such as sinks and young stars.
+    #[key(default = Vec::new())]
+    pub near: Vec<NearConfig>,
+}
+
+/// Refinement around the particles of a species that has the scalar `birth_time`.
+#[deck]
+pub struct NearConfig {
+    /// Name of the species.
+    pub species: String,
+    /// Only particles younger than this. Default: all.
+    #[key(unit = "time", above = 0.0)]
+    pub younger: Option<f64>,
+    /// Number of cells around a particle that are refined, at most 8. The flag buffer of the deck is the least number.
+    #[key(default = 0, max = 8)]
+    pub cells: u32,
+    /// Finest level. Default: `mesh.max_level`.
+    pub level: Option<u32>,
 }
 
 /// Particle species.

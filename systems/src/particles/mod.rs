@@ -21,6 +21,7 @@ mod drift;
 pub mod initial;
 mod kick;
 mod mass_quantum;
+mod near_refinement;
 mod pages;
 mod particle;
 mod patch_exchange;
@@ -191,6 +192,7 @@ impl Plugin for Particles {
             kick::register(sim);
         }
         diagnostics::register(sim, falls);
+        near_refinement::register(sim, &config.refine.near)?;
         refinement::register(sim, &config)
     }
 }

@@ -40,7 +40,10 @@ fn many_particles<R: Real>(mark: R) -> bool {
 /// # Errors
 /// A name of a species is unknown.
 pub(super) fn register(sim: &mut Engine, particles: &ParticlesConfig) -> Result<(), Error> {
-    let config = particles.refine.clone();
+    let config = RefineConfig {
+        near: Vec::new(),
+        ..particles.refine.clone()
+    };
     if config == RefineConfig::default() {
         return Ok(());
     }

@@ -111,7 +111,7 @@ const PLACES: [[&str; 3]; 6] = [
 #[test]
 fn gas_gets_what_the_star_gives_at_any_place() {
     for place in PLACES {
-        for kind in ["thermal", "mechanical"] {
+        for kind in ["thermal", "mechanical", "kinetic"] {
             let kind = format!("feedback.kind={kind}");
             let settings = [&place[..], &[&kind]].concat();
             let (gain, mut stepper) = gains(&settings);
@@ -328,24 +328,91 @@ fn walls_keep_what_a_star_gives_and_open_faces_do_not() {
 /// The explosion follows after a restart, also on other ranks.
 #[test]
 fn a_resumed_run_has_the_same_explosions() {
-    let settings = [
-        "feedback.delay=0.02",
-        "feedback.interval=0.01",
-        "time.max_steps=6",
-        "time.max_step=0.006",
-        "output.steps=1",
-    ];
+    let with = |delay: &str, interval: &str| {
+        let text = STAR.replace("\"0.001 Myr\"", delay);
+        text.replace("\"0.002 Myr\"", interval)
+    };
+    let text = with("0.02", "0.01");
+    let settings = ["time.max_steps=6", "time.max_step=0.006", "output.steps=1"];
     let [whole, parts] = [Scratch::new(), Scratch::new()];
-    run_into(&whole.run(), false, STAR, &settings).expect("a run");
+    run_into(&whole.run(), false, &text, &settings).expect("a run");
     let first = [&settings[..], &["time.max_steps=2"]].concat();
-    run_into(&parts.run(), false, STAR, &first).expect("a first part");
-    run_into(&parts.run(), true, STAR, &settings).expect("a second part");
+    run_into(&parts.run(), false, &text, &first).expect("a first part");
+    for (other, key) in [
+        (with("0.03", "0.01"), "feedback.delay"),
+        (with("0.02", "0.005"), "feedback.interval"),
+    ] {
+        let resumed = run_into(&parts.run(), true, &other, &settings);
+        let why = resumed.expect_err("other times of explosions").to_string();
+        assert!(why.contains(key), "{why}");
+    }
+    run_into(&parts.run(), true, &text, &settings).expect("a second part");
     let [whole, parts] = [whole, parts].map(|run| digests(&run.run()));
     assert_eq!(whole.last(), parts.last());
     assert_ne!(
         whole.last().map(|(_, digest)| digest),
         whole.first().map(|(_, digest)| digest)
     );
+}
+
+/// The star with two kinds of events at random ages.
+fn with_rates() -> String {
+    let start = STAR.find("[feedback]").expect("a table");
+    let end = STAR.find("[run]").expect("a table");
+    let feedback = r#"
+[feedback]
+kind     = "kinetic"
+interval = "0.002 Myr"
+rates    = [
+    { age = [0.0, 1.0], rate = [50.0, 50.0], energy = "1e48 erg", ejecta = 0.05, metals = 0.01 },
+    { age = ["0.002 Myr", "0.01 Myr"], rate = [0.0, 200.0], energy = "1e48 erg", ejecta = 0.02 },
+]
+"#;
+    format!("{}{feedback}{}", &STAR[..start], &STAR[end..])
+}
+
+#[test]
+fn events_at_random_ages_have_the_expected_number() {
+    let text = with_rates();
+    let settings = ["mesh.max_level=0", "time.max_steps=6", "output.steps=3"];
+    let mut stepper = Stepper::new(&text, &settings);
+    let before = stepper.0.with(|sim| totals(sim));
+    stepper.steps(6);
+    let after = stepper.0.with(|sim| totals(sim));
+    let time = stepper.time();
+    let names = ["events", "mass", "metal_mass", "energy", "radiated"];
+    let names = names.map(|name| format!("feedback_{name}"));
+    let [events, mass, metals, energy, radiated] =
+        stepper.columns(std::array::from_fn(|n| &*names[n]));
+    // intervals of 0.002 Myr; the second rate begins after one of them and reaches its end at the fifth
+    let interval = 0.002 * 1.022_712_165;
+    let passed = (time / interval + 0.01).floor();
+    let late = (passed.min(5.0) - 1.0) * interval;
+    let expected =
+        100.0 * (50.0 * passed * interval + 0.5 * 200.0 / (4.0 * interval) * late * late);
+    println!("{events} events, {expected} expected in {passed} intervals");
+    assert!(passed >= 3.0 && (events - expected).abs() < 4.0 * expected.sqrt());
+    let gain: Vec<f64> = after.iter().zip(&before).map(|(a, b)| a - b).collect();
+    let star = particles(&mut stepper, "stars").remove(0);
+    assert!((gain[0] / mass - 1.0).abs() < 1e-9 && (gain[5] / metals - 1.0).abs() < 1e-9);
+    assert!((star.mass - (100.0 - mass)).abs() < 1e-10, "{star:?}");
+    let given = events * ENERGY * 1e-3;
+    assert!(((energy + radiated) / given - 1.0).abs() < 1e-7);
+    assert!((energy / given - 1.0).abs() < 1e-7, "{energy} {given}");
+    let reference = digests_of(&text, &settings, 1);
+    for (device, ranks) in places(&[2], &[1]) {
+        assert_eq!(
+            digests_of(&text, &[&settings[..], &[device]].concat(), ranks),
+            reference
+        );
+    }
+    let [whole, parts] = [Scratch::new(), Scratch::new()];
+    run_into(&whole.run(), false, &text, &settings).expect("a run");
+    let first = [&settings[..], &["time.max_steps=3"]].concat();
+    run_into(&parts.run(), false, &text, &first).expect("a first part");
+    run_into(&parts.run(), true, &text, &settings).expect("a second part");
+    let [whole, parts] = [whole, parts].map(|run| digests(&run.run()));
+    assert_eq!(whole.last(), parts.last());
 }
 
 #[test]
@@ -357,6 +424,18 @@ fn feedback_that_does_not_fit_is_refused() {
         ("feedback.species=suns", ["feedback.species", "stars"]),
         ("hydro.frozen=true", ["hydro.frozen", "move the gas"]),
         ("domain.cells=[32,32,16]", ["domain.cells", "cubic"]),
+        (
+            "feedback.rates=[{ age = [1, 0], rate = [1, 1], energy = 1 }]",
+            ["feedback.rates[0].age", "ascending"],
+        ),
+        (
+            "feedback.rates=[{ age = [0, 1], rate = [1], energy = 1 }]",
+            ["feedback.rates[0].rate", "each age"],
+        ),
+        (
+            "feedback.rates=[{ age = [0, 1], rate = [1, -1], energy = 1 }]",
+            ["feedback.rates[0].rate", "negative"],
+        ),
         (
             "particles.species.stars.scalars=[\"birth_mass\"]",
             ["scalars", "birth_time"],
@@ -372,5 +451,21 @@ fn feedback_that_does_not_fit_is_refused() {
             words.iter().all(|word| why.contains(word)),
             "{setting}: {why}"
         );
+    }
+    for (key, words) in [
+        ("energy         = ", ["feedback", "mass_per_event"]),
+        ("interval = ", ["feedback", "interval"]),
+    ] {
+        let rates = with_rates();
+        let text = if key.starts_with('e') { STAR } else { &rates };
+        let lines = text.lines().filter(|line| !line.starts_with(key));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        let built = Simulation::with_ranks(deck(&text, &[]), Ranks::new(SingleRank));
+        let why = built
+            .and_then(Stepper::begin)
+            .map(|_| ())
+            .expect_err(key)
+            .to_string();
+        assert!(words.iter().all(|word| why.contains(word)), "{key}: {why}");
     }
 }

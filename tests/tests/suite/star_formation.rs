@@ -362,6 +362,87 @@ fn plugins_create_and_remove_particles_from_none_on() {
     }
 }
 
+/// Gas at rest with three stars, two of them beside patches of other ranks.
+const NURSERY: &str = r#"
+scenario = "formula"
+
+[initial]
+density  = "1"
+pressure = "1"
+
+[domain]
+cells = [32, 32, 32]
+
+[time]
+end      = 1
+max_step = 0.01
+
+[mesh]
+max_level       = 2
+regrid_interval = 1
+flag_buffer     = 0
+
+[gravity]
+constant = 1e-9
+
+[[particles.refine.near]]
+species = "stars"
+younger = 0.025
+cells   = 2
+
+[particles.species.stars]
+scalars = ["birth_time"]
+initial = { kind = "bodies", bodies = [
+    { position = [0.1, 0.1, 0.1], velocity = [0.0, 0.0, 0.0], mass = 1e-3 },
+    { position = [0.26, 0.51, 0.6], velocity = [0.0, 0.0, 0.0], mass = 1e-3, scalars = { birth_time = 0.02 } },
+    { position = [0.99, 0.7, 0.3], velocity = [0.0, 0.0, 0.0], mass = 1e-3, scalars = { birth_time = -1.0 } },
+] }
+"#;
+
+#[test]
+fn surroundings_of_young_stars_are_refined() {
+    // the finest level at a point
+    let level_at = |stepper: &mut Stepper, point: [f64; 3]| {
+        let mut found = 0;
+        stepper.state().each_leaf_cell(|level, x, _, _| {
+            let width = 1.0 / f64::from(32 << level);
+            if (0..3).all(|axis| (x[axis] - point[axis]).abs() <= 0.5 * width) {
+                found = level;
+            }
+        });
+        found
+    };
+    let stars = [[0.1, 0.1, 0.1], [0.26, 0.51, 0.6], [0.99, 0.7, 0.3]];
+    let mut stepper = Stepper::new(NURSERY, &[]);
+    let levels = stars.map(|star| level_at(&mut stepper, star));
+    assert_eq!(levels, [2, 2, 0]);
+    // two cells beside the second star lie in the next patch
+    assert_eq!(level_at(&mut stepper, [0.24, 0.49, 0.6]), 2);
+    while stepper.time() < 0.0351 {
+        stepper.steps(1);
+    }
+    let levels = stars.map(|star| level_at(&mut stepper, star));
+    assert_eq!(levels, [0, 2, 0]);
+    let mut coarse = Stepper::new(
+        NURSERY,
+        &["particles.refine.near=[{ species = \"stars\", level = 1 }]"],
+    );
+    let levels = stars.map(|star| level_at(&mut coarse, star));
+    assert_eq!(levels, [1; 3]);
+    let short = [&SHORT[..], &["time.max_steps=5"]].concat();
+    let reference = digests_of(NURSERY, &short, 1);
+    assert_eq!(digests_of(NURSERY, &short, 3), reference);
+    let why = Simulation::with_ranks(
+        deck(NURSERY, &["particles.refine.near=[{ species = \"suns\" }]"]),
+        Ranks::new(SingleRank),
+    );
+    let why = why.map(|_| ()).expect_err("no such species").to_string();
+    assert!(
+        why.contains("particles.refine.near[0].species") && why.contains("stars"),
+        "{why}"
+    );
+}
+
 #[test]
 fn star_formation_without_what_it_needs_is_refused() {
     let without = |table: &str| {
