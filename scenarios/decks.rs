@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 75] = shipped![
+pub const DECKS: [ShippedDeck; 77] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -35,6 +35,8 @@ pub const DECKS: [ShippedDeck; 75] = shipped![
     "cooling-slab",
     "current-sheet",
     "dam-break",
+    "disc-galaxy",
+    "disc-of-particles",
     "double-mach",
     "empty-universe",
     "equilibrium",

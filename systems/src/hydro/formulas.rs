@@ -292,6 +292,21 @@ fn pressure_of(model: &GasModel) -> Option<Result<Formula, DeckError>> {
     Some(formula.map_err(|error| DeckError::new(name, error.to_string())))
 }
 
+/// Returns the pressure at a density and a temperature in kelvin, with the default fractions of the scalars; `None` without units.
+///
+/// # Errors
+/// The formula of a plugin for the pressure at a temperature is invalid.
+pub fn pressure_at(model: &GasModel, density: f64, kelvin: f64) -> Result<Option<f64>, DeckError> {
+    let values = [density, kelvin].into_iter().chain(model.initial.clone());
+    let values: Vec<f64> = values.collect();
+    match pressure_of(model) {
+        Some(formula) => Ok(Some(formula?.eval(&values))),
+        None => Ok(model
+            .physical
+            .map(|p| density * kelvin / p.initial_kelvin())),
+    }
+}
+
 /// Compiles density and pressure, from code units or from physical units. With a [`PressureFormula`], a temperature is not converted.
 fn amounts(
     deck: &Deck,

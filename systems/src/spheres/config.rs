@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Spheres in equilibrium (clusters, galaxies, haloes) by name. Species of particles use them with `initial =
-/// { kind = "sphere" }`, and `scenario = "spheres"` creates their gas. Each sphere is in equilibrium by the
+/// Spheres in equilibrium (clusters, galaxies, haloes) by name, also with discs. Species of particles use them with
+/// `initial = { kind = "sphere" }`, and `scenario = "spheres"` creates their gas. Each sphere is in equilibrium by the
 /// self-gravity of its own components, as if isolated; the deck must have a table `[gravity]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SpheresConfig(pub BTreeMap<String, SphereConfig>);
 
-/// A sphere with one or more components of particles, and gas.
+/// A sphere with components of particles and gas, and with discs around its centre.
 #[deck]
 pub struct SphereConfig {
     /// Position of the centre. Default: the origin, or as given by `[encounter]`.
@@ -23,7 +23,7 @@ pub struct SphereConfig {
     /// Velocity of the centre. Default: at rest, or as given by `[encounter]`.
     #[key(unit = "length/time")]
     pub velocity: Option<[f64; 3]>,
-    /// Total density of particles and gas. Default: the sum of the components. With `total`, one component of
+    /// Total density of particles and gas, with discs averaged over spheres. Default: the sum of the components. With `total`, one component of
     /// particles must be `{ kind = "rest" }`.
     pub total: Option<ProfileConfig>,
     /// Components of particles by name, for example `dark` or `stars`.
@@ -35,6 +35,56 @@ pub struct SphereConfig {
     pub truncation: Option<f64>,
     /// Gas. Default: none.
     pub gas: Option<GasConfig>,
+    /// Exponential discs of particles by name, which are components too. The spheres feel their spherically
+    /// averaged mass.
+    #[key(default = BTreeMap::new())]
+    pub discs: BTreeMap<String, DiscConfig>,
+    /// Exponential disc of gas. Default: none.
+    pub gas_disc: Option<GasDiscConfig>,
+}
+
+/// Exponential disc of particles in the plane z = 0 of its sphere: density proportional to `exp(-R/radius)
+/// sech^2(z/height)`. It rotates counterclockwise seen from positive z.
+#[deck]
+#[derive(Copy)]
+pub struct DiscConfig {
+    /// Total mass. No particles are beyond 16 radii or 12 heights.
+    #[key(unit = "mass", above = 0.0)]
+    pub mass: f64,
+    /// Scale radius.
+    #[key(unit = "length", above = 0.0)]
+    pub radius: f64,
+    /// Scale height, from 0.01 to 1 of `radius`.
+    #[key(unit = "length", above = 0.0)]
+    pub height: f64,
+    /// Toomre's number of the disc at 2.5 radii, near its minimum: the radial velocity dispersion times the
+    /// epicyclic frequency over 3.36 G times the surface density.
+    #[key(default = 1.5, above = 0.0)]
+    pub toomre: f64,
+}
+
+/// Exponential disc of gas with the density of a disc of particles. It rotates such that the pressure and gravity
+/// are in balance along the radius. By default, the pressure also supports the gas against vertical gravity at
+/// each height; with `temperature_k` or `sound_speed` the gas is isothermal and finds its height in the run.
+#[deck]
+#[derive(Copy)]
+pub struct GasDiscConfig {
+    /// Total mass, to infinity. The disc ends where it is as thin as the medium of the table `[ambient]`, and
+    /// isothermal gas where its pressure is that of the medium.
+    #[key(unit = "mass", above = 0.0)]
+    pub mass: f64,
+    /// Scale radius.
+    #[key(unit = "length", above = 0.0)]
+    pub radius: f64,
+    /// Scale height, from 0.01 to 1 of `radius`.
+    #[key(unit = "length", above = 0.0)]
+    pub height: f64,
+    /// Uniform temperature, for the constant mean molecular weight of the table `[hydro]`; needs a table `[units]`.
+    #[key(unit = "K", above = 0.0)]
+    pub temperature_k: Option<f64>,
+    /// Uniform isothermal sound speed, instead of the temperature: the root of pressure over density.
+    #[key(unit = "length/time", above = 0.0)]
+    pub sound_speed: Option<f64>,
 }
 
 /// Gas in hydrostatic equilibrium, given by its density or, in a sphere with `total`, by its entropy.

@@ -2,13 +2,14 @@
 //!
 //! A [`Profile`] is a density as a function of radius. A [`Sphere`] is a component of particles with
 //! isotropic velocities in equilibrium in the total potential; [`HydrostaticGas`] is a component supported by
-//! pressure. An [`Orbit`] places two spheres relative to each other. All values are in code units and have the
+//! pressure. [`Disc`] and [`GasDisc`] are exponential discs of particles and of gas around the same centre. An [`Orbit`] places two spheres relative to each other. All values are in code units and have the
 //! same bits on every machine. [`NamedSpheres`] holds the spheres of a deck.
 //!
 //! The plugin registers neither systems nor columns, so there are no `systems.rs` and `diagnostics.rs`.
 
 mod config;
 mod density_table;
+mod discs;
 mod distribution;
 mod entropy;
 mod error;
@@ -18,11 +19,13 @@ mod radial_function;
 mod sphere;
 
 pub use config::{
-    Ambient, EncounterConfig, EntropyConfig, GasConfig, ProfileConfig, SphereConfig, SpheresConfig,
+    Ambient, DiscConfig, EncounterConfig, EntropyConfig, GasConfig, GasDiscConfig, ProfileConfig,
+    SphereConfig, SpheresConfig,
 };
+pub use discs::{Disc, DiscMotion, DiscShape, GalaxyForce, GasDisc, GasDiscState, Medium};
 pub use entropy::Entropy;
 pub use error::SphereError;
-pub use named_spheres::{Centre, NamedSpheres, Orbit};
+pub use named_spheres::{Centre, Component, NamedSpheres, Orbit};
 pub use profile::Profile;
 pub use sphere::{HydrostaticGas, Sphere, UNIFORMS};
 

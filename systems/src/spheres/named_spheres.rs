@@ -1,8 +1,10 @@
 //! Spheres of a deck, and the orbit of two spheres.
 
 use super::config::{
-    Ambient, EncounterConfig, GasConfig, ProfileConfig, SphereConfig, SpheresConfig,
+    Ambient, DiscConfig, EncounterConfig, GasConfig, GasDiscConfig, ProfileConfig, SphereConfig,
+    SpheresConfig,
 };
+use super::discs::{Disc, DiscShape, GalaxyForce, GasDisc, Medium};
 use super::entropy::Entropy;
 use super::error::{SphereError, positive};
 use super::profile::Profile;
@@ -27,6 +29,41 @@ pub(super) struct NamedSphere {
     particles: BTreeMap<String, Profile>,
     /// Density profile and outer radius of the gas.
     pub(super) gas: Option<(Profile, f64)>,
+    /// Discs of particles, with Toomre's numbers.
+    discs: BTreeMap<String, (DiscShape, f64)>,
+    /// Disc of gas.
+    gas_disc: Option<(DiscShape, GasDiscConfig)>,
+    /// Density of each disc, averaged over spheres.
+    averaged: Vec<Profile>,
+}
+
+/// A component of particles of a sphere.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Component {
+    /// Isotropic velocities around the centre.
+    Sphere(Box<Sphere>),
+    /// A rotating disc.
+    Disc(Box<Disc>),
+}
+
+impl Component {
+    /// Mass within the truncation, shared by the particles.
+    #[must_use]
+    pub fn mass(&self) -> f64 {
+        match self {
+            Self::Sphere(sphere) => sphere.mass(),
+            Self::Disc(disc) => disc.mass(),
+        }
+    }
+
+    /// Radius beyond which there are no particles.
+    #[must_use]
+    pub fn edge(&self) -> f64 {
+        match self {
+            Self::Sphere(sphere) => sphere.edge(),
+            Self::Disc(disc) => disc.edge(),
+        }
+    }
 }
 
 /// Returns a function that locates errors of a sphere in the table at `path`.
@@ -142,22 +179,35 @@ impl NamedSpheres {
         deck: &Deck,
         path: &str,
         [name, component]: [&str; 2],
-    ) -> Result<(Sphere, Centre), DeckError> {
+    ) -> Result<(Component, Centre), DeckError> {
         let named = self.named(deck, &format!("{path}.sphere"), name)?;
+        let table = format!("spheres.{name}");
+        let wrong = |kind: &str| {
+            let own = format!("{table}.{kind}.{component}");
+            let table = table.clone();
+            move |error| match &error {
+                SphereError::Parameter { key, .. } if key == "truncation" => {
+                    at(deck, &table)(error)
+                }
+                _ => at(deck, &own)(error),
+            }
+        };
+        if let Some((shape, toomre)) = named.discs.get(component) {
+            let disc = named.force(self.gravity);
+            let disc = disc.and_then(|force| Disc::new(*shape, *toomre, &force, named.truncation));
+            let disc = Box::new(disc.map_err(wrong("discs"))?);
+            return Ok((Component::Disc(disc), named.centre));
+        }
         let Some(profile) = named.particles.get(component) else {
-            let known: Vec<&str> = named.particles.keys().map(String::as_str).collect();
+            let known = named.particles.keys().chain(named.discs.keys());
+            let known: Vec<&str> = known.map(String::as_str).collect();
             return Err(deck.unknown_word_at(&format!("{path}.component"), component, &known));
         };
         let others = named.parts().filter(|part| !std::ptr::eq(*part, profile));
         let others: Vec<Profile> = others.cloned().collect();
-        let table = format!("spheres.{name}");
-        let own = format!("{table}.particles.{component}");
-        let wrong = |error| match &error {
-            SphereError::Parameter { key, .. } if key == "truncation" => at(deck, &table)(error),
-            _ => at(deck, &own)(error),
-        };
         let sphere = Sphere::new(profile, &others, self.gravity, named.truncation);
-        Ok((sphere.map_err(wrong)?, named.centre))
+        let sphere = Box::new(sphere.map_err(wrong("particles"))?);
+        Ok((Component::Sphere(sphere), named.centre))
     }
 
     /// Returns the gas of all spheres with gas, by name, in a medium of this pressure.
@@ -174,10 +224,58 @@ impl NamedSpheres {
             let Some((profile, radius)) = &named.gas else {
                 continue;
             };
-            let others: Vec<Profile> = named.particles.values().cloned().collect();
+            let others = named.particles.values().chain(&named.averaged);
+            let others: Vec<Profile> = others.cloned().collect();
             let gas = HydrostaticGas::new(profile, &others, self.gravity, *radius, pressure);
             let gas = gas.map_err(at(deck, &format!("spheres.{name}.gas")))?;
             all.push((name.clone(), gas, named.centre));
+        }
+        Ok(all)
+    }
+
+    /// Returns the discs of gas of all spheres, by name, in a medium. `pressure` returns the pressure at a density
+    /// and a temperature in kelvin; `None` without units.
+    ///
+    /// # Errors
+    /// A disc gives its pressure twice or needs units, or its pressure leaves no rotation.
+    pub fn gas_discs(
+        &self,
+        deck: &Deck,
+        medium: Medium,
+        pressure: impl Fn(f64, f64) -> Result<Option<f64>, DeckError>,
+    ) -> Result<Vec<(String, GasDisc, Centre)>, DeckError> {
+        let mut all = Vec::new();
+        for (name, named) in &self.spheres {
+            let Some((shape, config)) = &named.gas_disc else {
+                continue;
+            };
+            let path = format!("spheres.{name}.gas_disc");
+            let kelvins = format!("{path}.temperature_k");
+            let refuse = |why: &str| Err(deck.error_at(&kelvins, format!("`{kelvins}` {why}")));
+            let isothermal = match (config.temperature_k, config.sound_speed) {
+                (None, speed) => speed.map(|speed| speed * speed),
+                (Some(_), Some(_)) => {
+                    return refuse("contradicts `sound_speed`: remove one of them");
+                }
+                (Some(kelvin), None) => {
+                    let density = shape.density(0.0, 0.0);
+                    let Some(pressure) = pressure(density, kelvin)? else {
+                        return refuse("needs a table [units]; without units, give `sound_speed`");
+                    };
+                    Some(pressure / density)
+                }
+            };
+            let disc = named.force(self.gravity);
+            let disc = disc.and_then(|force| GasDisc::new(*shape, isothermal, &force, medium));
+            let disc = disc.map_err(|error| match &error {
+                SphereError::Parameter { key, why }
+                    if key == "sound_speed" && config.temperature_k.is_some() =>
+                {
+                    deck.error_at(&kelvins, format!("`{kelvins}` {why}"))
+                }
+                _ => at(deck, &path)(error),
+            });
+            all.push((name.clone(), disc?, named.centre));
         }
         Ok(all)
     }
@@ -238,8 +336,10 @@ impl NamedSphere {
         own: &SphereConfig,
         laws: GasParameters,
     ) -> Result<Self, DeckError> {
-        if own.particles.is_empty() && own.gas.is_none() {
-            let why = format!("`{path}` is empty: it needs `particles`, `gas` or both");
+        let has_gas = own.gas.is_some() || own.gas_disc.is_some();
+        if own.particles.is_empty() && own.discs.is_empty() && !has_gas {
+            let why =
+                format!("`{path}` is empty: it needs `particles`, `gas`, `discs` or `gas_disc`");
             return Err(deck.error_at(path, why));
         }
         let total = own.total.as_ref().map(ProfileConfig::profile).transpose();
@@ -256,7 +356,11 @@ impl NamedSphere {
             truncation: own.truncation.unwrap_or(f64::INFINITY),
             particles: BTreeMap::new(),
             gas: own.gas.as_ref().map(of_gas).transpose()?,
+            discs: BTreeMap::new(),
+            gas_disc: None,
+            averaged: Vec::new(),
         };
+        named.add_discs(deck, path, own)?;
         for (component, config) in &own.particles {
             if total.is_some() && *config == (ProfileConfig::Rest {}) {
                 continue;
@@ -269,6 +373,51 @@ impl NamedSphere {
             named.add_rest(deck, path, own, &total)?;
         }
         Ok(named)
+    }
+
+    /// Adds the discs of particles and gas.
+    fn add_discs(&mut self, deck: &Deck, path: &str, own: &SphereConfig) -> Result<(), DeckError> {
+        let mut add = |key: &str, shape: Result<DiscShape, SphereError>| {
+            let shape = shape.and_then(|shape| Ok((shape, shape.averaged()?)));
+            let (shape, averaged) = shape.map_err(at(deck, &format!("{path}.{key}")))?;
+            self.averaged.push(averaged);
+            Ok::<_, DeckError>(shape)
+        };
+        for (name, disc) in &own.discs {
+            let key = format!("discs.{name}");
+            if own.particles.contains_key(name) {
+                let why = format!(
+                    "`{path}.{key}` has the name of a component of `{path}.particles`: rename it"
+                );
+                return Err(deck.error_at(&format!("{path}.{key}"), why));
+            }
+            let DiscConfig {
+                mass,
+                radius,
+                height,
+                toomre,
+            } = *disc;
+            let shape = add(&key, DiscShape::new(mass, radius, height))?;
+            self.discs.insert(name.clone(), (shape, toomre));
+        }
+        if let Some(disc) = own.gas_disc {
+            let shape = DiscShape::new(disc.mass, disc.radius, disc.height);
+            self.gas_disc = Some((add("gas_disc", shape)?, disc));
+        }
+        Ok(())
+    }
+
+    /// Returns the force of all mass.
+    fn force(&self, gravity: f64) -> Result<GalaxyForce, SphereError> {
+        let gas = self.gas.iter().map(|(profile, _)| profile);
+        let spheres: Vec<Profile> = self.particles.values().chain(gas).cloned().collect();
+        let shapes: Vec<DiscShape> = self.shapes().collect();
+        GalaxyForce::new(&spheres, &shapes, gravity)
+    }
+
+    fn shapes(&self) -> impl Iterator<Item = DiscShape> {
+        let particles = self.discs.values().map(|(shape, _)| *shape);
+        particles.chain(self.gas_disc.iter().map(|(shape, _)| *shape))
     }
 
     /// Adds the component that is the remainder of the total mass.
@@ -297,7 +446,7 @@ impl NamedSphere {
 
     fn parts(&self) -> impl Iterator<Item = &Profile> {
         let gas = self.gas.iter().map(|(profile, _)| profile);
-        self.particles.values().chain(gas)
+        self.particles.values().chain(gas).chain(&self.averaged)
     }
 
     /// Returns the mass of particles and gas within their outer radii.
@@ -305,7 +454,9 @@ impl NamedSphere {
         let within = |(profile, radius): (&Profile, f64)| profile.mass(radius.min(profile.reach()));
         let particles = self.particles.values().map(|p| (p, self.truncation));
         let gas = self.gas.iter().map(|(profile, radius)| (profile, *radius));
-        particles.chain(gas).map(within).sum()
+        let spheres: f64 = particles.chain(gas).map(within).sum();
+        let disc = |shape: DiscShape| shape.mass_within(self.truncation);
+        spheres + self.shapes().map(disc).sum::<f64>()
     }
 }
 

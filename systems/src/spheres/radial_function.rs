@@ -10,6 +10,25 @@ const RULE: [(f64, f64); 4] = [
     (0.9305681557970263, 0.17392742256872692),
 ];
 
+/// Integrates `N` functions by the Gauss-Legendre rule with 4 points in each of several equal intervals.
+pub(super) fn integrals<const N: usize>(
+    [from, to]: [f64; 2],
+    intervals: usize,
+    rate: impl Fn(f64) -> [f64; N],
+) -> [f64; N] {
+    let width = (to - from) / intervals as f64;
+    let mut sum = [0.0; N];
+    for cell in 0..intervals {
+        for (x, weight) in RULE {
+            let values = rate(from + width * (cell as f64 + x));
+            for (sum, value) in sum.iter_mut().zip(values) {
+                *sum += weight * value;
+            }
+        }
+    }
+    sum.map(|sum| width * sum)
+}
+
 /// Intervals of the grid of a component.
 pub(super) const CELLS: usize = 4000;
 

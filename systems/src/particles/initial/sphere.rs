@@ -2,9 +2,9 @@
 
 use super::random::numbers;
 use super::{InitialParticle, ParticleSource};
-use crate::spheres::{Centre, NamedSpheres, Sphere, UNIFORMS};
+use crate::spheres::{Centre, Component, NamedSpheres, UNIFORMS};
 use nestar_deck::{Deck, DeckError, deck};
-use nestar_device::random::{Stream, uniforms};
+use nestar_device::random::{Stream, normals, uniforms};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub enum SphereNames {
 pub struct SphereInitial {
     /// Name of the sphere, or a list of names.
     pub sphere: SphereNames,
-    /// Name of the component, for example `dark`.
+    /// Name of the component of particles or disc, for example `dark`.
     pub component: String,
     /// Number of particles in all of these spheres together.
     #[key(min = 1)]
@@ -47,8 +47,26 @@ struct SpherePart {
     /// Identity after its last particle.
     end: u64,
     name: String,
-    sphere: Sphere,
+    component: Component,
     centre: Centre,
+}
+
+/// Returns position and velocity of a particle of a component relative to the centre.
+fn draw(component: &Component, stream: &Stream, id: u64) -> ([f64; 3], [f64; 3]) {
+    match component {
+        Component::Sphere(sphere) => {
+            let drawn: [f64; UNIFORMS] = numbers(stream, id, |_, block| uniforms(block));
+            sphere.sample(drawn)
+        }
+        Component::Disc(disc) => {
+            // the fourth number is spare
+            let [a, b, c, _, u, v, w] = numbers(stream, id, |n, block| match n {
+                0 | 1 => uniforms(block),
+                _ => normals(block),
+            });
+            disc.sample([a, b, c], [u, v, w])
+        }
+    }
 }
 
 impl SphereInitial {
@@ -102,16 +120,16 @@ impl SphereInitial {
         let found = names
             .iter()
             .map(|name| spheres.particles(deck, path, [name, &self.component]));
-        let found: Vec<(Sphere, Centre)> = found.collect::<Result<_, _>>()?;
-        let whole: f64 = found.iter().map(|(sphere, _)| sphere.mass()).sum();
+        let found: Vec<(Component, Centre)> = found.collect::<Result<_, _>>()?;
+        let whole: f64 = found.iter().map(|(component, _)| component.mass()).sum();
         let (mut within, mut parts) = (0.0, Vec::new());
-        for (name, (sphere, centre)) in names.iter().zip(found) {
-            within += sphere.mass();
+        for (name, (component, centre)) in names.iter().zip(found) {
+            within += component.mass();
             let end = (within / whole * self.count as f64 + 0.5) as u64;
             parts.push(SpherePart {
                 end,
                 name: name.clone(),
-                sphere,
+                component,
                 centre,
             });
         }
@@ -132,8 +150,7 @@ impl ParticleSource for SphereSource {
         let Some(part) = self.parts.iter().find(|part| id < part.end) else {
             return Ok(None);
         };
-        let drawn: [f64; UNIFORMS] = numbers(&self.stream, id, |_, block| uniforms(block));
-        let (position, velocity) = part.sphere.sample(drawn);
+        let (position, velocity) = draw(&part.component, &self.stream, id);
         let Centre {
             position: centre,
             velocity: motion,
@@ -147,11 +164,11 @@ impl ParticleSource for SphereSource {
 
     fn outside_hint(&self, id: u64) -> String {
         let part = self.parts.iter().find(|part| id < part.end);
-        part.map_or_else(String::new, |SpherePart { name, sphere, .. }| {
+        part.map_or_else(String::new, |SpherePart { name, component, .. }| {
             format!(
                 ": spheres.{name} has particles up to the radius {:.6}; reduce `spheres.{name}.truncation` or \
                  enlarge the domain",
-                sphere.edge()
+                component.edge()
             )
         })
     }

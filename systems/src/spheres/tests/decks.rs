@@ -23,11 +23,19 @@ impact_parameter = 3.0
 /// Ratio of specific heats.
 const GAMMA: f64 = 5.0 / 3.0;
 
-fn of(text: &str) -> Result<NamedSpheres, DeckError> {
+pub(super) fn of(text: &str) -> Result<NamedSpheres, DeckError> {
     NamedSpheres::of(&mut Deck::parse("deck.toml", text).unwrap(), 1.0, GAMMA)
 }
 
-fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
+/// Returns a component with isotropic velocities.
+fn sphere_of(spheres: &NamedSpheres, deck: &Deck, names: [&str; 2]) -> (Sphere, Centre) {
+    match spheres.particles(deck, "here", names).unwrap() {
+        (Component::Sphere(sphere), centre) => (*sphere, centre),
+        (Component::Disc(disc), _) => panic!("{disc:?}"),
+    }
+}
+
+pub(super) fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
     let Err(error) = found else {
         panic!("no word of {words:?}");
     };
@@ -40,7 +48,7 @@ fn refused<T>(found: Result<T, DeckError>, words: &[&str]) {
 fn components_are_in_equilibrium_with_the_total_mass() {
     let deck = Deck::parse("deck.toml", PAIR).unwrap();
     let spheres = of(PAIR).unwrap();
-    let (stars, centre) = spheres.particles(&deck, "here", ["main", "stars"]).unwrap();
+    let (stars, centre) = sphere_of(&spheres, &deck, ["main", "stars"]);
     let halo = Profile::nfw(3.0, 1.0, 4.0, None).unwrap();
     let gas = Profile::plummer(0.4, 0.5).unwrap();
     let alone = Profile::hernquist(0.1, 0.1).unwrap();

@@ -1,14 +1,18 @@
 //! Compares spheres with closed forms, equations of equilibrium and their own samples.
 
 mod decks;
+mod disc_decks;
+mod discs;
 mod distributions;
 mod entropies;
 mod gas_and_orbits;
+mod gas_discs;
 mod parameters;
 mod samples;
 
+use super::discs::thin_force;
 use super::*;
-use nestar_device::random::{Stream, of_id, uniforms};
+use nestar_device::random::{Stream, normals, of_id, uniforms};
 use std::sync::OnceLock;
 
 /// Samples positions and velocities of particles.
