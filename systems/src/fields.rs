@@ -289,6 +289,24 @@ impl GasUnits {
     }
 }
 
+/// Levels whose gas has lost mass to particles in the present step. Energy that gravity still owes to the whole gas is not for the rest.
+#[derive(Resource, Clone, Debug, Default)]
+pub struct GasLosses(pub Vec<bool>);
+
+impl GasLosses {
+    /// Notes a loss on a level.
+    pub fn note(&mut self, level: usize) {
+        let levels = self.0.len().max(level + 1);
+        self.0.resize(levels, false);
+        self.0[level] = true;
+    }
+
+    /// Returns `true` if there was a loss on a level, and forgets it.
+    pub(crate) fn take(&mut self, level: usize) -> bool {
+        self.0.get_mut(level).is_some_and(std::mem::take)
+    }
+}
+
 /// Floors of the gas at which cooling and chemistry end as well; 0: off. A resource while there is a table `[floors]`.
 #[derive(Resource, Clone, Copy, Debug, Default)]
 pub struct GasFloors {
@@ -461,6 +479,15 @@ impl GasModel {
     #[must_use]
     pub fn primitive(&self, state: &[f64]) -> [f64; GAS_COMPONENTS] {
         self.equation.primitive(state, self.law)
+    }
+
+    /// Returns density, velocity and pressure of a state with all components; the pressure follows from the internal energy if that is stored.
+    pub(crate) fn primitive_of_all(&self, state: &[f64]) -> [f64; GAS_COMPONENTS] {
+        let mut primitive = self.primitive(state);
+        if let Some(internal) = self.internal_energy() {
+            primitive[4] = (self.gamma - 1.0) * state[internal];
+        }
+        primitive
     }
 
     /// Returns constant and exponent of gas without energy, whose pressure is `constant * density^exponent`; `None` with an energy.

@@ -124,9 +124,12 @@ impl FeedbackConfig {
         }
         let width = sim.world.resource::<Topology>().domain.cell_width(0);
         let are_cubic = width.iter().all(|w| (w / width[0] - 1.0).abs() < 1e-6);
-        if self.kind == "mechanical" && !are_cubic {
-            let why = "mechanical feedback needs cubic cells: choose `domain.cells` in proportion to the edges, or `feedback.kind = \"thermal\"`";
-            return refuse("domain.cells", why.into());
+        if matches!(&*self.kind, "mechanical" | "kinetic") && !are_cubic {
+            let why = format!(
+                "{} feedback needs cubic cells: choose `domain.cells` in proportion to the edges, or `feedback.kind = \"thermal\"`",
+                self.kind
+            );
+            return refuse("domain.cells", why);
         }
         self.check_times(sim)?;
         self.check_yields(sim)?;
@@ -141,7 +144,8 @@ impl FeedbackConfig {
         let refuse = |key: &str, why: &str| Err(sim.deck.error_at(key, why).into());
         for (n, rate) in self.rates.iter().enumerate() {
             if let Some((key, why)) = rate.fault() {
-                return refuse(&format!("feedback.rates[{n}].{key}"), why);
+                let key = format!("feedback.rates[{n}].{key}");
+                return refuse(&key, &format!("`{key}`: {why}"));
             }
         }
         match (self.delay, self.mass_per_event, self.energy) {
@@ -176,16 +180,26 @@ impl FeedbackConfig {
             let why = "a supernova cannot return more metals than `ejecta`";
             return refuse("feedback.metals", why);
         }
-        let rates = self.rates.iter().map(|rate| rate.metals);
-        let metals = rates.fold(self.metals, f64::max);
-        if metals > 0.0 && !model.scalars.iter().any(|scalar| scalar == "metal") {
-            let why = "the gas has no scalar `metal`: add it to `hydro.scalars`, or remove the key";
-            return refuse("feedback.metals", why);
+        if self.delay.is_none() && self.ejecta > 0.0 {
+            let why = "belongs to the supernovae after a `delay`, which the deck does not give: give the ejecta of each of the `rates`";
+            return refuse("feedback.ejecta", why);
         }
-        let metal = model.scalars.iter().position(|scalar| scalar == "metal");
-        if metal.is_some_and(|n| model.sets.of(model.first_scalar() + n) > 0) {
+        let of_rates = self.rates.iter().enumerate();
+        let of_rates =
+            of_rates.map(|(n, rate)| (format!("feedback.rates[{n}].metals"), rate.metals));
+        let mut all = [("feedback.metals".to_string(), self.metals)]
+            .into_iter()
+            .chain(of_rates);
+        let Some((key, _)) = all.find(|(_, metals)| *metals > 0.0) else {
+            return Ok(());
+        };
+        let Some(metal) = model.scalars.iter().position(|scalar| scalar == "metal") else {
+            let why = "the gas has no scalar `metal`: add it to `hydro.scalars`, or remove the key";
+            return refuse(&key, why);
+        };
+        if model.sets.of(model.first_scalar() + metal) > 0 {
             let why = "the scalar `metal` belongs to a set whose fractions sum to 1, which ejecta do not keep: give it in `hydro.scalars` alone";
-            return refuse("feedback.metals", why);
+            return refuse(&key, why);
         }
         Ok(())
     }

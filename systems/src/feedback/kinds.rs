@@ -42,6 +42,8 @@ pub struct Surroundings {
     pub density: f64,
     /// Densities of the cells, x fastest; 0 beyond an open face of the domain.
     pub densities: [f64; CELLS_AROUND],
+    /// Velocities of the gas in the cells, relative to the star.
+    pub velocities: [[f64; 3]; CELLS_AROUND],
     /// Mean mass fraction of metals.
     pub metallicity: f64,
     /// Width of the cells of the level.
@@ -140,8 +142,8 @@ fn share_of(offset: [i32; 3]) -> f64 {
     steps.checked_sub(1).map_or(0.0, |n| SOLID_ANGLES[n])
 }
 
-/// Momentum away from the star, by solid angle. All energy is kinetic, unless the momentum would exceed the terminal one: then the
-/// remnant has radiated the rest. Where three cells resolve the radius of the shell, heat alone.
+/// Momentum away from the star, by solid angle. All energy goes into the motion of the gas, unless the momentum would exceed the terminal
+/// one: then the remnant has radiated the rest. Where three cells resolve the radius of the shell, heat alone.
 pub fn mechanical(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) -> Injection {
     if around.width < shell_radius(event, around) / 3.0 {
         return thermal(event, around, at);
@@ -149,39 +151,58 @@ pub fn mechanical(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) ->
     radial(event, around, at, terminal_momentum(event, around))
 }
 
-/// Momentum away from the star, by solid angle, with the whole energy as kinetic energy.
+/// Momentum away from the star, by solid angle; all energy goes into the motion of the gas.
 pub fn kinetic(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) -> Injection {
     radial(event, around, at, f64::INFINITY)
 }
 
-/// Momentum away from the star, at most `most`; the energy is kinetic.
+/// Momentum away from the star, at most `most`; the energy is that with which the gas moves.
 fn radial(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3], most: f64) -> Injection {
-    // kinetic energies over the square of the momentum of all cells
-    let kinetic = |offset: [i32; 3], density: f64| {
-        let share = share_of(offset);
-        let mass = density * around.volume + share * event.mass;
-        if density > 0.0 {
-            0.5 * share * share / mass
-        } else {
-            0.0
+    let (mut square, mut linear) = (0.0, 0.0);
+    let mut own = [0.0; 2];
+    for (n, offset) in offsets().enumerate() {
+        let terms = kinetic_terms(event, around, n, offset);
+        square += terms[0];
+        linear += terms[1];
+        if offset == at {
+            own = terms;
         }
-    };
-    let cells = offsets().zip(around.densities);
-    let all: f64 = cells
-        .map(|(offset, density)| kinetic(offset, density))
-        .sum();
-    let momentum = (event.energy / all).sqrt().min(most);
+    }
+    // the momentum whose kinetic energy is that of the event
+    let root = (linear * linear + 4.0 * square * event.energy).sqrt();
+    let momentum = ((root - linear) / (2.0 * square)).min(most);
     let share = share_of(at);
-    let own = offsets()
-        .zip(around.densities)
-        .find(|(offset, _)| *offset == at);
-    let own = own.map_or(0.0, |(offset, density)| kinetic(offset, density));
-    let steps = at.iter().filter(|step| **step != 0).count();
-    let along = share * momentum / (steps as f64).sqrt().max(1.0);
+    let along = share * momentum / distance(at).max(1.0);
     Injection {
         mass: share * event.mass,
         momentum: at.map(|step| f64::from(step) * along),
-        energy: own * momentum * momentum,
+        energy: (own[0] * momentum + own[1]) * momentum,
         metals: share * event.metals,
     }
+}
+
+/// Returns the coefficients of the square and of the first power of the whole momentum in the kinetic energy that the gas of cell `n`
+/// gains in the frame of the star.
+fn kinetic_terms(
+    event: &FeedbackEvent,
+    around: &Surroundings,
+    n: usize,
+    offset: [i32; 3],
+) -> [f64; 2] {
+    let (share, density) = (share_of(offset), around.densities[n]);
+    if density <= 0.0 || share <= 0.0 {
+        return [0.0; 2];
+    }
+    let gas = density * around.volume;
+    let mass = gas + share * event.mass;
+    let velocity = offset.iter().zip(around.velocities[n]);
+    let outwards: f64 = velocity.map(|(step, v)| f64::from(*step) * v).sum();
+    let outwards = outwards / distance(offset);
+    [0.5 * share * share / mass, share * gas * outwards / mass]
+}
+
+/// Returns the distance of a cell from the star, in cells.
+fn distance(offset: [i32; 3]) -> f64 {
+    let steps = offset.iter().filter(|step| **step != 0).count();
+    (steps as f64).sqrt()
 }

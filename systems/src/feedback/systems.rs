@@ -123,7 +123,7 @@ pub(super) fn explode_stars(
     for (n, event) in events.iter().enumerate() {
         around.append(n, level, event.cell, &mut targets);
     }
-    let surroundings = input.surroundings(&targets, events.len(), &gas, births.ranks())?;
+    let surroundings = input.surroundings(&targets, &events, &gas, births.ranks())?;
     let mut given = input.own_totals(&own);
     for level in input.levels_around() {
         let cells = ChangedCells::of(level, &targets);
@@ -133,11 +133,37 @@ pub(super) fn explode_stars(
     Ok(())
 }
 
-/// Gathers the events of all ranks, in the order of the stars and sources.
+/// Gathers the events of all ranks, in the order of the cells. Events in one cell become one.
 fn gathered(ranks: &Ranks, own: &[FeedbackEvent]) -> Result<Vec<FeedbackEvent>, Error> {
     let mut events = ranks.gather(own)?;
-    events.sort_unstable_by_key(|event| (event.id, event.source));
-    Ok(events)
+    events.sort_unstable_by_key(|event| {
+        let [x, y, z] = event.cell;
+        ([z, y, x], event.id, event.source)
+    });
+    let of_cells = events.chunk_by(|a, b| a.cell == b.cell);
+    Ok(of_cells.map(FeedbackEvent::merged).collect())
+}
+
+impl FeedbackEvent {
+    /// Returns events in one cell as one event, with the velocity of their centre of mass.
+    fn merged(events: &[Self]) -> Self {
+        let mut whole = events[0];
+        for event in &events[1..] {
+            let weights = match whole.mass + event.mass > 0.0 {
+                true => [whole.mass, event.mass],
+                false => [whole.count, event.count],
+            };
+            let all = weights[0] + weights[1];
+            for (velocity, other) in whole.velocity.iter_mut().zip(event.velocity) {
+                *velocity = (weights[0] * *velocity + weights[1] * other) / all;
+            }
+            whole.count += event.count;
+            whole.energy += event.energy;
+            whole.mass += event.mass;
+            whole.metals += event.metals;
+        }
+        whole
+    }
 }
 
 /// A star with events.
@@ -190,6 +216,7 @@ struct GasSample {
     place: u64,
     part: f64,
     density: f64,
+    momentum: [f64; 3],
     metals: f64,
 }
 
@@ -248,7 +275,7 @@ impl FeedbackInput<'_> {
     fn surroundings(
         &self,
         targets: &[TargetCell],
-        events: usize,
+        events: &[FeedbackEvent],
         gas: &Write<Gas>,
         ranks: &Ranks,
     ) -> Result<Vec<Surroundings>, Error> {
@@ -265,6 +292,7 @@ impl FeedbackInput<'_> {
                 place: target.place(),
                 part: target.part,
                 density: state[0],
+                momentum: target.mirror([state[1], state[2], state[3]]),
                 // gas without metals of its own is that of the sun
                 metals:
                     (self.rule.metal).map_or(SOLAR_METALLICITY * state[0], |metal| state[metal]),
@@ -281,15 +309,24 @@ impl FeedbackInput<'_> {
             units: [units.length, units.mass, units.time],
             ..Surroundings::default()
         };
-        let mut means = vec![empty; events];
+        let mut means = vec![empty; events.len()];
         for samples in samples.chunk_by(|a, b| a.event == b.event) {
             let mean = &mut means[samples[0].event as usize];
             let (mut metals, mut cells) = (0.0, 0.0);
             for sample in samples {
                 let number = sample.place as usize / 8;
                 mean.densities[number] += sample.part * sample.density;
+                for (sum, momentum) in mean.velocities[number].iter_mut().zip(sample.momentum) {
+                    *sum += sample.part * momentum;
+                }
                 metals += sample.part * sample.metals;
                 cells += sample.part;
+            }
+            let star = events[samples[0].event as usize].velocity;
+            for (velocity, density) in mean.velocities.iter_mut().zip(mean.densities) {
+                if density > 0.0 {
+                    *velocity = [0, 1, 2].map(|axis| velocity[axis] / density - star[axis]);
+                }
             }
             let density: f64 = mean.densities.iter().sum();
             (mean.metallicity, mean.density) = (metals / density, density / cells);
@@ -344,8 +381,8 @@ impl FeedbackInput<'_> {
         volume: f64,
     ) -> f64 {
         let per_volume = target.part / volume;
-        let mirror = |v: [f64; 3]| [0, 1, 2].map(|a| if target.mirrored[a] { -v[a] } else { v[a] });
-        let (velocity, push) = (mirror(event.velocity), mirror(injection.momentum));
+        let velocity = target.mirror(event.velocity);
+        let push = target.mirror(injection.momentum);
         let mass = injection.mass * per_volume;
         let kinetic = |state: &[f64]| {
             (state[1] * state[1] + state[2] * state[2] + state[3] * state[3]) / (2.0 * state[0])
@@ -381,6 +418,17 @@ impl FeedbackInput<'_> {
 }
 
 impl TargetCell {
+    /// Returns a vector as the wall mirrors it.
+    fn mirror(&self, v: [f64; 3]) -> [f64; 3] {
+        [0, 1, 2].map(|axis| {
+            if self.mirrored[axis] {
+                -v[axis]
+            } else {
+                v[axis]
+            }
+        })
+    }
+
     /// Returns the number of its cell among the 27, then of its child.
     fn place(&self) -> u64 {
         let cell = offsets().position(|offset| offset == self.offset);

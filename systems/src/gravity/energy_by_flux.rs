@@ -6,7 +6,7 @@ use super::exterior_potential::ExteriorPotential;
 use super::gas_kick::GasKick;
 use super::level_solver::{DeviceSolver, PendingEnergy, for_each_row};
 use super::solver_field;
-use crate::fields::{MassFlux, Potential, gravity_strength};
+use crate::fields::{GasLosses, MassFlux, Potential, gravity_strength};
 use crate::order::{Advance, Split};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
@@ -17,8 +17,8 @@ use nestar_engine::{Engine, Error, in_precision};
 use nestar_kernels::CELLS;
 use nestar_kernels::gravity::{self, FluxWork, KickStage};
 
-/// Per level: `true` if the kicks of the current step cover exactly its length. Kicks of a rejected step cover more
-/// than the shorter step.
+/// Per level: `true` if the kicks of the current step cover exactly its length, and no gas has become particles. Kicks of a rejected step
+/// cover more than the shorter step.
 #[derive(Resource)]
 pub(super) struct CompleteKicks(Vec<bool>);
 
@@ -27,6 +27,7 @@ pub(super) fn register(sim: &mut Engine) -> Result<(), Error> {
     let levels = sim.levels();
     sim.world
         .insert_resource(CompleteKicks(vec![false; levels]));
+    sim.world.init_resource::<GasLosses>();
     sim.system_in(Split::Sources, kick_gas_with_flux_work);
     register_flux_work(sim)
 }
@@ -65,8 +66,16 @@ fn add_work_before_step(mut work: FluxWorkInput) -> Result<(), Error> {
 }
 
 /// Adds the flux work over the second half of a step, at the potential after it.
-pub(super) fn add_work_after_step(mut work: FluxWorkInput) -> Result<(), Error> {
-    let time = work.clock.end;
+pub(super) fn add_work_after_step(
+    mut work: FluxWorkInput,
+    losses: Option<ResMut<GasLosses>>,
+) -> Result<(), Error> {
+    let (level, time) = (work.clock.level, work.clock.end);
+    let has_lost = losses.is_some_and(|mut losses| losses.take(level));
+    if let Some(complete) = work.complete.as_mut().filter(|_| has_lost) {
+        // the kick that follows is that of the gas that is left
+        complete.0[level] = false;
+    }
     work.add(time)
 }
 

@@ -391,7 +391,14 @@ impl ParticleBirths<'_> {
         if let Some(why) = self.ranks.first_error(wrong)? {
             return Err(Error::Setup(why));
         }
-        let gained = own.replace(&self.topology, changed, self.quantum.quanta_per_mass)?;
+        let (gained, replaced) =
+            own.replace(&self.topology, changed, self.quantum.quanta_per_mass)?;
+        let missing = (replaced != changed.len()).then(|| {
+            format!("particles.species.{species}: a plugin changes particles that have left their patch since they were selected")
+        });
+        if let Some(why) = self.ranks.first_error(missing)? {
+            return Err(Error::Setup(why));
+        }
         let gained = self.ranks.sum(gained.cast_unsigned())?.cast_signed();
         if let Some(known) = &mut own.audited {
             known.quanta = known.quanta.wrapping_add_signed(gained);
@@ -450,13 +457,14 @@ impl ParticleBirths<'_> {
 }
 
 impl Species {
-    /// Replaces velocities, masses and scalars of selected particles of this rank. Returns the change of their mass in quanta.
+    /// Replaces velocities, masses and scalars of selected particles of this rank. Returns the change of their mass in quanta, and their
+    /// number.
     fn replace(
         &mut self,
         topology: &Topology,
         changed: &[SelectedParticle],
         quanta_per_mass: f64,
-    ) -> Result<i64, Error> {
+    ) -> Result<(i64, usize), Error> {
         let precision = self.precision();
         let rounded =
             |mass: f64| in_precision!(precision, R => quanta_of(R::lit(mass), quanta_per_mass));
@@ -464,7 +472,7 @@ impl Species {
         by_row.sort_unstable_by_key(|changed| (changed.row, changed.particle.id));
         let of_rows: Vec<_> = by_row.chunk_by(|a, b| a.row == b.row).collect();
         let rows: Vec<u32> = of_rows.iter().map(|of_row| of_row[0].row).collect();
-        let (mut gained, mut all) = (0i64, Vec::new());
+        let (mut gained, mut replaced, mut all) = (0i64, 0, Vec::new());
         let length = self.record_bytes();
         for (of_row, mut records) in of_rows.iter().zip(self.take_all(&rows)?) {
             let row = of_row[0].row;
@@ -478,12 +486,13 @@ impl Species {
                     (own.mass, own.velocity) = (new.mass, new.velocity);
                     own.scalars.clone_from(&new.scalars);
                     self.encode(&own, record);
+                    replaced += 1;
                 }
             }
             all.push((row, records));
         }
         self.put_all(all)?;
-        Ok(gained)
+        Ok((gained, replaced))
     }
 }
 
@@ -515,7 +524,7 @@ impl NewParticle {
         (mass * quanta_per_mass < 1.0).then(|| {
             format!(
                 "a new particle has the mass {mass:e}, below the mass quantum {:e}, which follows from the mass of all particles \
-                 and the gas at the start: it would be no source of gravity; raise the least mass (`star_formation.least_mass`)",
+                 and the gas at the start: it would be no source of gravity; raise the least mass of new particles (for stars `star_formation.least_mass`)",
                 1.0 / quanta_per_mass
             )
         })

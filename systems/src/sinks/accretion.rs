@@ -61,7 +61,7 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    /// Creates the threshold at which the Jeans length is `length`; `None` without one.
+    /// Creates the threshold from the least density and the least Jeans length, if they are given.
     pub fn new(density: Option<f64>, length: Option<f64>, gravity: f64, gamma: f64) -> Self {
         Self {
             density: density.unwrap_or(0.0),
@@ -101,9 +101,7 @@ impl Gain {
             *sum += scalar;
         }
     }
-}
 
-impl Gain {
     /// Adds a sink with what it gains in the step. `apart` points to its position.
     fn add_sink(&mut self, apart: [f64; 3], sink: &Sink, given: &Gain) {
         let momentum = [0, 1, 2].map(|n| sink.mass * sink.velocity[n] + given.momentum[n]);
@@ -206,10 +204,11 @@ impl AccretionRule<'_> {
             if cell.excess <= 0.0 {
                 continue;
             }
-            let taken = (self.rule.accretes)(&state, &cell).min(MOST_OF_CELL * mass);
-            if taken <= 0.0 {
+            let wanted = (self.rule.accretes)(&state, &cell);
+            if wanted.is_nan() || wanted <= 0.0 {
                 continue;
             }
+            let taken = wanted.min(MOST_OF_CELL * mass);
             let taken = Taken {
                 sink: number,
                 energy: cell.energy,
@@ -235,7 +234,7 @@ impl AccretionRule<'_> {
         let mut cells: Vec<(CellIndex, SinkCell)> = volume
             .cells()
             .map(|(near, state)| {
-                let [density, vx, vy, vz, pressure] = self.model.primitive(state);
+                let [density, vx, vy, vz, pressure] = self.model.primitive_of_all(state);
                 let [x, y, z] = sink.velocity;
                 let threshold = self.threshold.at(density, pressure);
                 let cell = SinkCell {
@@ -253,12 +252,22 @@ impl AccretionRule<'_> {
             .collect();
         cells.sort_by(|(_, a), (_, b)| length(a.offset).total_cmp(&length(b.offset)));
         let mut inside = sink.mass;
-        for (_, cell) in &mut cells {
-            inside += cell.density * cell_volume;
+        // cells at equal distances are alike
+        let shells = cells.chunk_by_mut(|(_, a), (_, b)| length(a.offset) == length(b.offset));
+        for shell in shells {
+            let densities: f64 = shell.iter().map(|(_, cell)| cell.density).sum();
+            inside += densities * cell_volume;
+            self.set_energies(shell, inside, least);
+        }
+        cells
+    }
+
+    /// Sets the energies of cells by the mass inside their distance, which is at least `least`.
+    fn set_energies(&self, cells: &mut [(CellIndex, SinkCell)], inside: f64, least: f64) {
+        for (_, cell) in cells {
             let square: f64 = cell.velocity.iter().map(|v| v * v).sum();
             cell.energy = 0.5 * square - self.gravity * inside / length(cell.offset).max(least);
         }
-        cells
     }
 
     /// Merges sinks that are bound to each other and closer than the accretion radius. Returns the numbers of the sinks that end; their mass,

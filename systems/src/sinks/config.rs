@@ -1,7 +1,7 @@
 //! Defines the table `[sinks]`.
 
 use crate::births::{MovedBy, SpeciesMap};
-use crate::fields::GasModel;
+use crate::fields::{GasFloors, GasModel};
 use nestar_deck::deck;
 use nestar_engine::data::Precision;
 use nestar_engine::mesh::Topology;
@@ -72,6 +72,11 @@ impl SinksConfig {
             let why = "sinks need a threshold: give `density`, or `jeans_cells = 4`";
             return refuse("sinks", why.into());
         }
+        let gravity = deck.resolved_at("gravity").unwrap_or_default();
+        if gravity.get("force").is_some_and(|force| force == "stress") {
+            let why = "\"stress\" does not work with [sinks]: set gravity.force = \"gradient\"";
+            return refuse("gravity.force", why.into());
+        }
         if sim.world.resource::<GasModel>().frozen {
             let why = "sinks accrete gas that moves: remove `hydro.frozen`, or the table [sinks]";
             return refuse("hydro.frozen", why.into());
@@ -80,21 +85,35 @@ impl SinksConfig {
         self.check_species(sim)
     }
 
-    /// Checks that an accretion sphere does not meet itself across a periodic domain.
+    /// Checks that an accretion sphere does not meet itself across a periodic domain, and that a pressure floor does not keep the gas below
+    /// the threshold.
     ///
     /// # Errors
     /// It does.
     fn check_mesh(&self, sim: &Engine) -> Result<(), Error> {
         let topology = sim.world.resource::<Topology>();
-        let domain = &topology.domain;
-        let cells = domain.cells(topology.max_level);
-        let least = cells.iter().min().copied().unwrap_or_default();
-        if 2.0 * self.accretion_radius + 2.0 > f64::from(least) {
+        let (domain, level) = (&topology.domain, topology.max_level);
+        let (cells, width) = (domain.cells(level), domain.cell_width(level));
+        let radius = self.accretion_radius * width.into_iter().fold(0.0, f64::max);
+        for axis in (0..3).filter(|&axis| domain.periodic[axis]) {
+            if 2.0 * radius / width[axis] + 2.0 > f64::from(cells[axis]) {
+                let why = format!(
+                    "the accretion radius of {} cells is too large for the periodic domain, which has {} cells of the finest level along {}",
+                    self.accretion_radius,
+                    cells[axis],
+                    ["x", "y", "z"][axis]
+                );
+                return Err(sim.deck.error_at("sinks.accretion_radius", why).into());
+            }
+        }
+        let floors = sim.world.get_resource::<GasFloors>();
+        let held = floors.map_or(0.0, |floors| floors.jeans_cells);
+        if self.jeans_cells.is_some_and(|cells| held >= cells) {
             let why = format!(
-                "the accretion radius of {} cells is too large for the domain, which has {least} cells of the finest level along one axis",
-                self.accretion_radius
+                "`floors.jeans_cells = {held}` keeps the Jeans length above this number of cells, so that no sink forms: give more \
+                 cells, or lower the floor"
             );
-            return Err(sim.deck.error_at("sinks.accretion_radius", why).into());
+            return Err(sim.deck.error_at("sinks.jeans_cells", why).into());
         }
         Ok(())
     }

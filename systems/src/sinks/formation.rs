@@ -10,8 +10,8 @@ use crate::fields::GasModel;
 #[repr(C)]
 pub(super) struct Candidate {
     pub cell: CellIndex,
-    /// Rank of the cell.
-    pub rank: u32,
+    /// Fills the structure to whole numbers of 8 bytes.
+    pub unused: u32,
     pub potential: f64,
 }
 
@@ -53,14 +53,19 @@ impl Formation<'_> {
         chosen
     }
 
+    /// Returns `true` if the gas of a cell exceeds the threshold density.
+    pub fn is_dense(&self, state: &[f64]) -> bool {
+        let [density, .., pressure] = self.model.primitive_of_all(state);
+        let excess = density - self.threshold.at(density, pressure);
+        excess * self.cell_volume() >= self.least_mass
+    }
+
     /// Returns `true` if a sink forms in a cell.
     fn forms(&self, cell: CellIndex, volume: &Volume) -> bool {
         let Some(own) = volume.find(cell) else {
             return false;
         };
-        let [density, .., pressure] = self.model.primitive(own);
-        let excess = density - self.threshold.at(density, pressure);
-        excess * self.cell_volume() >= self.least_mass
+        self.is_dense(own)
             && volume.is_complete()
             && (self.rule.forms)(&self.sums(cell, own, volume))
     }
@@ -76,7 +81,7 @@ impl Formation<'_> {
         let lowest = own.last();
         let mut momentum = [0.0; 3];
         for (_, state) in volume.cells() {
-            let [density, vx, vy, vz, pressure] = self.model.primitive(state);
+            let [density, vx, vy, vz, pressure] = self.model.primitive_of_all(state);
             let mass = density * cell_volume;
             sums.mass += mass;
             for (momentum, velocity) in momentum.iter_mut().zip([vx, vy, vz]) {
@@ -139,7 +144,7 @@ impl Formation<'_> {
                     index[axis] = index[axis].rem_euclid(cells[axis]);
                 }
                 let state = volume.find(index)?;
-                Some(self.model.primitive(state)[1 + axis])
+                Some(self.model.primitive_of_all(state)[1 + axis])
             };
             let below_and_above = beside(-1).zip(beside(1));
             below_and_above.is_some_and(|(below, above)| above < below)

@@ -43,7 +43,7 @@ pub struct SinkCell {
     pub density: f64,
     /// Pressure.
     pub pressure: f64,
-    /// Mass above the threshold density, positive.
+    /// Mass above the threshold density.
     pub excess: f64,
     /// Kinetic and gravitational energy relative to the sink per mass: the gravity is that of the sink and of the gas inside the
     /// distance of the cell.
@@ -58,8 +58,8 @@ pub struct SinkRule {
     /// Returns `true` if a sink forms. The centre exceeds the threshold density and is a minimum of the potential among its 26 neighbours, and
     /// no other sink is within the accretion radius.
     pub forms: fn(&FormingSink) -> bool,
-    /// Returns the mass that a sink takes from a cell above the threshold density in a step, at most the mass of the cell; 0 for nothing. The sink
-    /// to which the cell has the lowest energy gets it.
+    /// Returns the mass that a sink takes from a cell above the threshold density in a step; 0 for nothing. At most nine tenths of the gas of the
+    /// cell are taken, by the sink relative to which the cell has the lowest energy.
     pub accretes: fn(&SinkState, &SinkCell) -> f64,
 }
 

@@ -7,7 +7,7 @@ use super::formation::{Candidate, Formation};
 use super::rules::SinkRule;
 use super::volumes::{Neighbourhood, Point};
 use crate::births::{MassQuantum, NewParticle, ParticleBirths, SelectedParticle};
-use crate::fields::{Gas, GasModel, Potential};
+use crate::fields::{Gas, GasLosses, GasModel, Potential};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_device::{Lane, Real};
@@ -131,6 +131,7 @@ pub(super) struct SinkInput<'w> {
     clock: Res<'w, LevelClock>,
     model: Res<'w, GasModel>,
     settings: Res<'w, SinkSettings>,
+    losses: Option<ResMut<'w, GasLosses>>,
 }
 
 impl SinkInput<'_> {
@@ -186,9 +187,23 @@ pub(super) fn find_forming_sinks(
     let around = input.around();
     let density = [input.settings.threshold.density];
     let found = potential.collect::<dense_minimum>(&rows, &gas, &density);
-    let found = found.iter().map(|minimum| Candidate {
+    let formation = Formation {
+        rule: &input.settings.rule,
+        model: &input.model,
+        around: &around,
+        gravity: input.settings.gravity,
+        threshold: &input.settings.threshold,
+        least_mass: 1.0 / quantum.quanta_per_mass,
+    };
+    let level = input.clock.level;
+    let count = CellSource::count(&gas) + 1;
+    let cells: Vec<CellAddress> = found.iter().map(|minimum| minimum.at).collect();
+    let states = gas.cells(level, &cells)?;
+    let dense = found.iter().zip(states.chunks_exact(count - 1));
+    let dense = dense.filter(|(_, state)| formation.is_dense(state));
+    let own = dense.map(|(minimum, _)| Candidate {
         cell: minimum.at.index(&input.topology),
-        rank: ranks.rank() as u32,
+        unused: 0,
         potential: minimum.record,
     });
     let is_far = |candidate: &Candidate| {
@@ -196,12 +211,10 @@ pub(super) fn find_forming_sinks(
         let mut all = sinks.sinks.iter();
         all.all(|sink| !around.are_near(here, sink.point()))
     };
-    let own: Vec<Candidate> = found.filter(is_far).collect();
+    let own: Vec<Candidate> = own.filter(is_far).collect();
     let candidates = ranks.gather(&own)?;
     let points = candidates.iter().map(|one| Point::centre_of(one.cell));
     let points: Vec<Point> = points.collect();
-    let level = input.clock.level;
-    let count = CellSource::count(&gas) + 1;
     let read = |cells: &[CellAddress]| {
         let states = gas.cells(level, cells)?;
         let potentials = potential.cells(level, cells)?;
@@ -211,14 +224,6 @@ pub(super) fn find_forming_sinks(
             .collect())
     };
     let volumes = around.sample(&points, count, read, &ranks)?;
-    let formation = Formation {
-        rule: &input.settings.rule,
-        model: &input.model,
-        around: &around,
-        gravity: input.settings.gravity,
-        threshold: &input.settings.threshold,
-        least_mass: 1.0 / quantum.quanta_per_mass,
-    };
     let scalars = input.model.scalars.len();
     for n in formation.choose(&candidates, &volumes) {
         let cell = candidates[n].cell;
@@ -238,8 +243,8 @@ pub(super) fn find_forming_sinks(
 /// Lets sinks take gas, form and merge.
 pub(super) fn accrete(
     rows: LevelRows,
-    input: SinkInput,
-    mut sinks: ResMut<LevelSinks>,
+    mut input: SinkInput,
+    sinks: Res<LevelSinks>,
     quantum: Res<MassQuantum>,
     mut gas: Write<Gas>,
     mut births: ParticleBirths,
@@ -248,9 +253,12 @@ pub(super) fn accrete(
     if sinks.sinks.is_empty() {
         return Ok(());
     }
-    let sinks = &mut *sinks;
-    let (around, settings) = (input.around(), &*input.settings);
     let level = input.clock.level;
+    if let Some(losses) = &mut input.losses {
+        losses.note(level);
+    }
+    let sinks = &*sinks;
+    let (around, settings) = (input.around(), &*input.settings);
     let points: Vec<Point> = sinks.sinks.iter().map(Sink::point).collect();
     let count = CellSource::count(&gas);
     let read = |cells: &[CellAddress]| gas.cells(level, cells);
@@ -401,15 +409,11 @@ impl SinkChange<'_> {
             scalars: &mut born.scalars,
         };
         columns.set(sink, gain, round, numbers);
-        let marks = [
-            (columns.birth_time, self.input.clock.end),
-            (columns.birth_mass, gain.mass),
-        ];
-        for (n, value) in marks
-            .into_iter()
-            .filter_map(|(n, value)| n.zip(Some(value)))
-        {
-            born.scalars[n] = value;
+        if let Some(n) = columns.birth_time {
+            born.scalars[n] = self.input.clock.end;
+        }
+        if let Some(n) = columns.birth_mass {
+            born.scalars[n] = gain.mass;
         }
         born
     }

@@ -3,7 +3,7 @@
 use super::cells::{FormingStar, SchmidtRule, converging_gas, schmidt_stars};
 use super::config::SCALARS;
 use crate::births::{NewParticle, ParticleBirths};
-use crate::fields::{Gas, GasModel};
+use crate::fields::{Gas, GasLosses, GasModel};
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::SystemParam;
 use nestar_engine::Error;
@@ -76,6 +76,7 @@ pub struct StarBirths<'w> {
     clock: Res<'w, LevelClock>,
     topology: Res<'w, Topology>,
     model: Res<'w, GasModel>,
+    losses: Option<ResMut<'w, GasLosses>>,
     births: ParticleBirths<'w>,
 }
 
@@ -101,6 +102,9 @@ impl StarBirths<'_> {
             parallel::map(found, |star| new_star(star, volume, end, &scalars));
         if self.births.add(species, &stars)?.is_empty() {
             return Ok(());
+        }
+        if let Some(losses) = &mut self.losses {
+            losses.note(level);
         }
         let cells: Vec<CellAddress> = found.iter().map(|star| star.at).collect();
         let mut states = gas.cells(level, &cells)?;

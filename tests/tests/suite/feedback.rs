@@ -156,6 +156,33 @@ fn a_moving_star_gives_its_momentum() {
     assert!((gain[4] / wanted - 1.0).abs() < 1e-7, "{gain:?} {wanted}");
 }
 
+/// A star that moves through the gas gives the energy of its supernovae and of its ejecta, and no more.
+#[test]
+fn a_star_in_a_wind_gives_its_energy() {
+    let text = STAR.replace("velocity = [\"wind\", 0, 0]", "velocity = [-200, 100, 0]");
+    for kind in ["mechanical", "kinetic"] {
+        let kind = format!("feedback.kind={kind}");
+        let settings = [
+            &kind,
+            "constants.wind=300",
+            "initial.density=0.01",
+            "mesh.max_level=0",
+        ];
+        let mut stepper = Stepper::new(&text, &settings);
+        let before = stepper.0.with(|sim| totals(sim));
+        stepper.steps(1);
+        let after = stepper.0.with(|sim| totals(sim));
+        let wanted = 2.0 * ENERGY + 0.5 * 29.6 * 50_000.0;
+        let [energy, radiated] = stepper.columns(["feedback_energy", "feedback_radiated"]);
+        println!("{kind}: {} of the energy", energy / wanted);
+        assert!(((after[4] - before[4]) / energy - 1.0).abs() < 1e-9);
+        assert!(((energy + radiated) / wanted - 1.0).abs() < 1e-9);
+        assert!(radiated > -1e-9 * wanted, "{kind}: {radiated:e}");
+        let along = (after[1] - before[1]) / (29.6 * -200.0);
+        assert!((along - 1.0).abs() < 1e-6, "{along}");
+    }
+}
+
 /// In uniform gas at rest on one level, opposite momenta are equal to the bit.
 #[test]
 fn momentum_is_symmetric() {

@@ -79,7 +79,7 @@ audit = true
 #[derive(Clone)]
 struct Greedy;
 
-fn always(_: &FormingSink) -> bool {
+fn never(_: &FormingSink) -> bool {
     false
 }
 
@@ -94,7 +94,7 @@ impl Plugin for Greedy {
 
     fn declare(&self, sim: &mut Engine) -> Result<(), Error> {
         let rule = SinkRule {
-            forms: always,
+            forms: never,
             accretes: everything,
         };
         let mut rules = sim.world.get_resource_or_init::<SinkRules>();
@@ -330,6 +330,33 @@ fn sinks_form_where_gas_collapses() {
     }
 }
 
+/// Gas that sinks do not take keeps its temperature, also where gravity does much work, and with an internal energy of its own.
+#[test]
+fn gas_near_a_sink_is_not_heated() {
+    let text = CLUMPS.replace(
+        "eos         = \"isothermal\"\nsound_speed = \"sound\"\nriemann     = \"hll\"",
+        "gamma = 1.0001",
+    );
+    let text = text.replacen(
+        "velocity_x =",
+        "pressure   = \"sound^2*(1 + 60*exp(-((x - if(x < 0.5, 0.26, 0.74))^2 + (y - 0.49)^2 + (z - 0.5)^2)/0.003))\"\nvelocity_x =",
+        1,
+    );
+    for dual in ["hydro.dual_energy=false", "hydro.dual_energy=true"] {
+        let mut stepper = Stepper::new(&text, &[dual]);
+        stepper.steps(4);
+        let [sinks, mass] = stepper.columns(["sinks_born", "sinks_accreted_mass"]);
+        assert!(sinks == 2.0 && mass > 1e-3, "{sinks} {mass}");
+        let mut hottest: f64 = 0.0;
+        stepper.state().each_leaf_cell(|_, _, _, u| {
+            let kinetic = (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / (2.0 * u[0]);
+            hottest = hottest.max(1e-4 * (u[4] - kinetic) / u[0]);
+        });
+        println!("{dual}: sound speed at most {}", hottest.sqrt());
+        assert!(hottest < 1.02 * 0.04, "{hottest}");
+    }
+}
+
 #[test]
 fn ranks_and_devices_do_not_matter() {
     let short = ["time.max_steps=4", "output.steps=2", "output.final=true"];
@@ -393,6 +420,11 @@ fn sinks_without_what_they_need_are_refused() {
             ["accretion_radius", "8"],
         ),
         (CLUMPS, Some("sinks.jeans_cells=0"), ["jeans_cells", "0"]),
+        (
+            CLUMPS,
+            Some("gravity.force=stress"),
+            ["gravity.force", "gradient"],
+        ),
         (
             CLUMPS,
             Some("particles.species.sinks.mass=1"),
