@@ -393,7 +393,7 @@ cells   = 2
 [particles.species.stars]
 scalars = ["birth_time"]
 initial = { kind = "bodies", bodies = [
-    { position = [0.17, 0.17, 0.17], velocity = [0.0, 0.0, 0.0], mass = 1e-3 },
+    { position = [0.21, 0.21, 0.21], velocity = [0.0, 0.0, 0.0], mass = 1e-3 },
     { position = [0.26, 0.51, 0.6], velocity = [0.0, 0.0, 0.0], mass = 1e-3, scalars = { birth_time = 0.02 } },
     { position = [0.99, 0.7, 0.3], velocity = [0.0, 0.0, 0.0], mass = 1e-3, scalars = { birth_time = -1.0 } },
 ] }
@@ -412,7 +412,7 @@ fn surroundings_of_young_stars_are_refined() {
         });
         found
     };
-    let stars = [[0.17, 0.17, 0.17], [0.26, 0.51, 0.6], [0.99, 0.7, 0.3]];
+    let stars = [[0.21, 0.21, 0.21], [0.26, 0.51, 0.6], [0.99, 0.7, 0.3]];
     let mut stepper = Stepper::new(NURSERY, &[]);
     let levels = stars.map(|star| level_at(&mut stepper, star));
     assert_eq!(levels, [2, 2, 0]);
