@@ -490,6 +490,15 @@ impl GasModel {
         primitive
     }
 
+    /// Reduces all conserved quantities of a state by the factor `kept`; a magnetic field stays.
+    pub(crate) fn reduce(&self, state: &mut [f64], kept: f64) {
+        let first = self.magnetic_field().unwrap_or_default();
+        let field = first..first + self.field_components();
+        let conserved = state.iter_mut().enumerate();
+        let conserved = conserved.filter(|(n, _)| !field.contains(n));
+        conserved.for_each(|(_, value)| *value *= kept);
+    }
+
     /// Returns constant and exponent of gas without energy, whose pressure is `constant * density^exponent`; `None` with an energy.
     #[must_use]
     pub fn polytrope(&self) -> Option<[f64; 2]> {

@@ -1,7 +1,7 @@
 //! Feedback: stars give mass, momentum, energy and metals back to the gas.
 //!
-//! `kinds.rs` says what each of the 27 cells around an event gets. `targets.rs` finds these cells on all levels. Each rank changes its
-//! own cells, in the order of the stars, so that results do not depend on ranks. `diagnostics.rs` does not exist: the columns are those
+//! `event_sources.rs` says when stars have events, and `kinds.rs` what each of the 27 cells around an event gets. `targets.rs` finds these
+//! cells on all levels. Each rank changes its own cells, in the order of the events, so that results do not depend on ranks. `diagnostics.rs` does not exist: the columns are those
 //! of a budget.
 
 mod config;

@@ -317,15 +317,9 @@ impl SinkChange<'_> {
             }
         }
         let mut states = gas.cells(level, &cells)?;
-        // a magnetic field stays with the gas that remains
-        let model = &self.input.model;
-        let first = model.magnetic_field().unwrap_or_default();
-        let field = first..first + model.field_components();
         let of_cells = states.chunks_exact_mut(CellSource::count(gas));
         for (kept, state) in kept.iter().zip(of_cells) {
-            let conserved = state.iter_mut().enumerate();
-            let conserved = conserved.filter(|(n, _)| !field.contains(n));
-            conserved.for_each(|(_, value)| *value *= kept);
+            self.input.model.reduce(state, *kept);
         }
         match gas.set_cells(rows, level, &cells, &states) {
             None => Ok(()),

@@ -108,14 +108,9 @@ impl StarBirths<'_> {
         }
         let cells: Vec<CellAddress> = found.iter().map(|star| star.at).collect();
         let mut states = gas.cells(level, &cells)?;
-        // a magnetic field stays with the gas that remains
-        let first = self.model.magnetic_field().unwrap_or_default();
-        let field = first..first + self.model.field_components();
         let count = CellSource::count(&*gas);
         for (star, state) in found.iter().zip(states.chunks_exact_mut(count)) {
-            let conserved = state.iter_mut().enumerate();
-            let conserved = conserved.filter(|(n, _)| !field.contains(n));
-            conserved.for_each(|(_, value)| *value *= star.record.kept);
+            self.model.reduce(state, star.record.kept);
         }
         match gas.set_cells(rows, level, &cells, &states) {
             None => Ok(()),

@@ -330,9 +330,9 @@ fn sinks_form_where_gas_collapses() {
     }
 }
 
-/// Gas that sinks do not take keeps its temperature, also where gravity does much work, and with an internal energy of its own.
+/// Gas that sinks do not take keeps its temperature, also with an internal energy of its own.
 #[test]
-fn gas_near_a_sink_is_not_heated() {
+fn gas_that_sinks_leave_keeps_its_temperature() {
     let text = CLUMPS.replace(
         "eos         = \"isothermal\"\nsound_speed = \"sound\"\nriemann     = \"hll\"",
         "gamma = 1.0001",

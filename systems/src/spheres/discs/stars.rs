@@ -102,7 +102,7 @@ impl Disc {
         // the density and the square of the dispersion fall as exp(-x) each
         let excess = radial * (1.0 - 2.0 * x);
         let square = (self.force.circular_square(r, z) + excess).max(0.0);
-        // the epicycles near the centre are larger than the radius: nothing turns faster than circular orbits
+        // the epicyclic approximation fails near the centre: there the rotation is limited to the circular speed
         let azimuthal = (radial * self.force.epicyclic_ratio(r)).max(excess);
         let azimuthal = azimuthal.clamp(0.0, square);
         DiscMotion {
