@@ -44,6 +44,9 @@ pub struct LaunchShape {
     pub threads: u32,
     /// Dynamic shared memory per block, bytes.
     pub shared: u32,
+    /// `true` for blocks that run at the same time, so that a kernel may use `barrier_of_grid()`. Fewer blocks are launched if
+    /// not all of them fit on the device.
+    pub together: bool,
 }
 
 impl LaunchShape {
@@ -54,6 +57,16 @@ impl LaunchShape {
             blocks: blocks as u32,
             threads,
             shared: 0,
+            together: false,
+        }
+    }
+
+    /// Creates a shape of at most `blocks` blocks that run at the same time.
+    #[must_use]
+    pub fn together(blocks: usize, threads: u32) -> Self {
+        Self {
+            together: true,
+            ..Self::of(blocks, threads)
         }
     }
 }

@@ -15,7 +15,7 @@
 //! let kernel = device.compile("example", &source)?.kernel("twice")?;
 //! let x = device.buffer::<f64>(1000)?;
 //! device.upload(&x, 0, &[1.0; 1000])?;
-//! let shape = LaunchShape { blocks: 8, threads: 128, shared: 0 };
+//! let shape = LaunchShape::of(8, 128);
 //! device.launch(&kernel, shape, &Twice { x: x.address().into(), n: 1000 })?;
 //! let mut result = [0.0; 1000];
 //! device.download(&x, 0, &mut result)?;

@@ -79,9 +79,8 @@ fn emulated(folder: &Path) -> Option<Device> {
 
 fn shape(blocks: u32, shared: u32) -> LaunchShape {
     LaunchShape {
-        blocks,
-        threads: 64,
         shared,
+        ..LaunchShape::of(blocks as usize, 64)
     }
 }
 

@@ -35,6 +35,22 @@ RS_FN int blocks() { return (int)gridDim.x; }
 RS_FN int thread() { return (int)threadIdx.x; }
 RS_FN int threads() { return (int)blockDim.x; }
 RS_FN void barrier() { __syncthreads(); }
+
+// Barrier of all blocks of a launch whose blocks run at the same time. The upper bit of the word changes when all have arrived,
+// so that the word needs no reset.
+static __device__ unsigned rs_arrivals;
+RS_FN void barrier_of_grid() {
+  barrier();
+  if (gridDim.x == 1) return;
+  if (threadIdx.x == 0) {
+    __threadfence();
+    const unsigned before = atomicAdd(&rs_arrivals, blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1u);
+    while (((before ^ *(volatile unsigned*)&rs_arrivals) & 0x80000000u) == 0) {
+    }
+    __threadfence();
+  }
+  barrier();
+}
 RS_FN bool any_of_block(bool x) { return __syncthreads_or(x); }
 template<class T> RS_FN T* shared() { return (T*)rs_dynamic_shared; }
 RS_FN unsigned atomic_add(unsigned* to, unsigned x) { return atomicAdd(to, x); }
@@ -82,6 +98,7 @@ RS_FN int blocks() { return rs_blocks; }
 RS_FN constexpr int thread() { return 0; }
 RS_FN constexpr int threads() { return 1; }
 RS_FN void barrier() {}
+RS_FN void barrier_of_grid() {}
 RS_FN bool any_of_block(bool x) { return x; }
 template<class T> RS_FN T* shared() { return (T*)rs_shared; }
 RS_FN unsigned atomic_add(unsigned* to, unsigned x) { return __atomic_fetch_add(to, x, __ATOMIC_RELAXED); }
@@ -129,6 +146,10 @@ template<class R> RS_FN void leave_fault(unsigned* fault, unsigned code, const d
 }
 
 }  // namespace launch
+
+// Distributes 0..n over the threads of all blocks.
+#define EACH_OF_GRID(i, n) \
+  for (int i = launch::block() * launch::threads() + launch::thread(); i < (n); i += launch::blocks() * launch::threads())
 
 // Distributes 0..n over the threads of a block.
 #define EACH(i, n) for (int i = launch::thread(); i < (n); i += launch::threads())

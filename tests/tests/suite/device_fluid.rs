@@ -307,9 +307,8 @@ fn on_device<R: HydroReal + bytemuck::Pod>(
         count: 1,
     };
     let shape = LaunchShape {
-        blocks: 1,
-        threads: 576,
         shared: (size.shared * text.value_bytes()) as u32,
+        ..LaunchShape::of(1, 576)
     };
     device.launch(&kernel, shape, &p).unwrap();
     let mut out = vec![R::lit(0.0); row.len() + MASS];

@@ -276,6 +276,13 @@ impl CudaKernel {
         Ok(())
     }
 
+    /// Returns how many blocks run at the same time.
+    fn blocks_at_once(&self, shape: LaunchShape) -> Result<u32, DeviceError> {
+        let resident = self.resident_blocks(shape.threads, shape.shared)?;
+        let count = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        Ok(resident * self.code.context.gpu.attribute(count)?)
+    }
+
     /// Queues a launch on a stream of the context, which must be current.
     pub(super) fn queue(
         &self,
@@ -284,6 +291,23 @@ impl CudaKernel {
         parameters: &[u8],
     ) -> Result<(), DeviceError> {
         let mut parameters: [*mut c_void; 1] = [parameters.as_ptr().cast_mut().cast()];
+        if shape.together {
+            return driver!(
+                "cannot launch a kernel whose blocks run at the same time",
+                cuLaunchCooperativeKernel(
+                    self.entry.0,
+                    shape.blocks.min(self.blocks_at_once(shape)?),
+                    1,
+                    1,
+                    shape.threads,
+                    1,
+                    1,
+                    shape.shared,
+                    stream.0,
+                    parameters.as_mut_ptr(),
+                )
+            );
+        }
         driver!(
             "cannot launch a kernel",
             cuLaunchKernel(

@@ -220,6 +220,11 @@ impl BackendKernel for EmulatedKernel {
         timer: Option<&Arc<AtomicKernelCounters>>,
     ) -> Result<(), DeviceError> {
         let start = Instant::now();
+        // blocks run one after the other, so that only one can pass a barrier of the grid
+        let shape = LaunchShape {
+            blocks: if shape.together { 1 } else { shape.blocks },
+            ..shape
+        };
         // Several tasks per thread, because blocks take unequal times.
         let tasks = shape.blocks.min(8 * rayon::current_num_threads() as u32);
         let bound =

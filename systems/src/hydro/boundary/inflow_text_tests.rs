@@ -119,11 +119,7 @@ fn on_device<R: Real + Pod>(
         time: TIME,
         cells: cells as i32,
     };
-    let shape = LaunchShape {
-        blocks: 1,
-        threads: 1,
-        shared: 0,
-    };
+    let shape = LaunchShape::of(1, 1);
     let kernel = module.kernel("probe").unwrap();
     device.launch(&kernel, shape, &parameters).unwrap();
     let (mut is_wall, mut words) = (vec![0; cells], [0; FAULT_WORDS]);

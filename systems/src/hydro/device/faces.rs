@@ -74,11 +74,7 @@ impl FaceGather {
                 out: of_part.field.gathered,
                 count: of_part.count,
             };
-            let shape = LaunchShape {
-                blocks: part as u32,
-                threads: THREADS,
-                shared: 0,
-            };
+            let shape = LaunchShape::of(part, THREADS);
             self.device.launch(&self.kernel, shape, &gather)?;
             advance(&of_part)?;
         }
@@ -140,11 +136,7 @@ impl FieldKernels {
             largest: self.largest.address().into(),
             part,
         };
-        let shape = LaunchShape {
-            blocks: rows.len() as u32,
-            threads: THREADS,
-            shared: 0,
-        };
+        let shape = LaunchShape::of(rows.len(), THREADS);
         device.launch(&self.extremes, shape, &parameters)?;
         let mut largest = [0; 2];
         device.download(&self.largest, 0, &mut largest)?;
@@ -174,11 +166,7 @@ impl FieldKernels {
             stale: gas.device().stale().into(),
             left: self.left.address().into(),
         };
-        let shape = LaunchShape {
-            blocks: rows.len() as u32,
-            threads: THREADS,
-            shared: 0,
-        };
+        let shape = LaunchShape::of(rows.len(), THREADS);
         device.launch(&self.update, shape, &parameters)?;
         let mut left = vec![0; rows.len()];
         device.download(&self.left, 0, &mut left)?;

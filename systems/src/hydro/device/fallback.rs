@@ -112,11 +112,7 @@ impl GasDevice {
             count: step.count,
             fresh,
         };
-        let shape = LaunchShape {
-            blocks: step.count as u32,
-            threads: 32,
-            shared: 0,
-        };
+        let shape = LaunchShape::of(step.count as usize, 32);
         self.device.launch(&self.collect, shape, &parameters)?;
         self.status()
     }

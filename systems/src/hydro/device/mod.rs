@@ -252,11 +252,7 @@ impl GasDevice {
             count: count as i32,
             all: i32::from(gas.any_row_changed_since(self.known[clock.level].changes)),
         };
-        let shape = LaunchShape {
-            blocks: count.div_ceil(ROWS_PER_BLOCK),
-            threads: 128,
-            shared: 0,
-        };
+        let shape = LaunchShape::of(count.div_ceil(ROWS_PER_BLOCK) as usize, 128);
         self.device.launch(&self.signal_rates, shape, &parameters)?;
         let status = self.status()?;
         Ok(self.rate_of(status))
@@ -515,9 +511,8 @@ impl StepKernel {
             parameters.scratch = scratch.address().into();
         }
         let shape = LaunchShape {
-            blocks,
-            threads: self.threads,
             shared: self.shared,
+            ..LaunchShape::of(blocks as usize, self.threads)
         };
         device.launch(&self.kernel, shape, &parameters)
     }

@@ -86,11 +86,7 @@ fn put_on_device<R: Element>(twins: &Twins, level: usize, coarse: &[R], fine: &[
         coarse: coarse.address().into(),
         fine: fine.address().into(),
     };
-    let shape = LaunchShape {
-        blocks: 6 * twins.tables().count(level) as u32,
-        threads: 1,
-        shared: 0,
-    };
+    let shape = LaunchShape::of(6 * twins.tables().count(level), 1);
     device
         .launch(&kernel, shape, &parameters)
         .expect("a launch");

@@ -71,11 +71,7 @@ fn on_device<R: Element>(twins: &Twins, level: usize, ghosts: usize, shared: boo
         blocks: blocks.address().into(),
         work: work.address().into(),
     };
-    let shape = LaunchShape {
-        blocks: count as u32,
-        threads: 1,
-        shared: 0,
-    };
+    let shape = LaunchShape::of(count, 1);
     twins
         .device
         .launch(&kernel, shape, &parameters)

@@ -185,11 +185,7 @@ fn heat(mut gas: Write<Gas>, tables: Option<Res<DeviceTopology>>) -> Result<(), 
         level: pool.bank(view.banks()[0]).into(),
         rows: tables.rows(view.level()).into(),
     };
-    let shape = LaunchShape {
-        blocks: view.rows().len() as u32,
-        threads: 64,
-        shared: 0,
-    };
+    let shape = LaunchShape::of(view.rows().len(), 64);
     let launched = pool
         .device()
         .launch(&module.kernel("heat")?, shape, &parameters);
