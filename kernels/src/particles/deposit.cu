@@ -152,11 +152,13 @@ RS_FN int rank_of(const unsigned* bits, int n) {
 
 }  // namespace particles
 
-KERNEL_BOUNDS(particles_deposit, particles::args::DepositParameters, 256, 6) {
-  using namespace particles;
-  // fine sums, then coarse sums for clouds as wide as coarse cells
+namespace particles {
+
+// Deposits a chunk of a list, by one block.
+RS_FN void deposit(const args::DepositParameters& p, int number) {
+// fine sums, then coarse sums for clouds as wide as coarse cells
   u64 *own = launch::shared<u64>(), *coarser = own + BLOCK;
-  const Chunk chunk = particles::chunk(p.from);
+  const Chunk chunk = particles::chunk(p.from, number);
   const args::HierarchyTables& tables = p.from.tables;
   SHARED BoundaryZone zone;
   find_zone(&zone, tables, chunk.row, p.clouds.zone);
@@ -170,6 +172,15 @@ KERNEL_BOUNDS(particles_deposit, particles::args::DepositParameters, 256, 6) {
   launch::barrier();
   if (!p.beside) scatter(p, own, targets(p, chunk.row, p.finer, false), false);
   if (wide) scatter(p, coarser, targets(p, chunk.row, p.beside ? 0 : 1, true), true);
+}
+
+}  // namespace particles
+
+KERNEL_BOUNDS(particles_deposit, particles::args::DepositListsParameters, 256, 6) {
+  using namespace particles;
+  int list = 0;
+  while (launch::block() >= p.ends[list]) ++list;
+  deposit(p.lists[list], launch::block() - (list == 0 ? 0 : p.ends[list - 1]));
 }
 
 KERNEL(particles_density, particles::args::DensityParameters<field::REAL>) {

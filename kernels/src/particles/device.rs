@@ -38,6 +38,7 @@ pub fn items() -> Vec<&'static Item> {
         SelectParameters,
         CloudShape,
         DepositParameters,
+        DepositListsParameters,
         DensityParameters,
         MarkParameters,
         UnpackParameters,
@@ -324,7 +325,7 @@ pub struct CloudShape {
     pub walls: u32,
 }
 
-/// Parameters of `particles_deposit`: adds particles to the sums of a level.
+/// Adds particles of a list to the sums of a level.
 #[device]
 #[derive(Clone, Copy, Debug)]
 pub struct DepositParameters {
@@ -367,6 +368,19 @@ pub struct DepositParameters {
     pub zone_times: [f64; 2],
     /// Weight of the newer state in 2^-32.
     pub newer: u32,
+}
+
+/// Number of lists that one launch of `particles_deposit` takes.
+pub const DEPOSIT_LISTS: usize = 8;
+
+/// Parameters of `particles_deposit`: adds the particles of several lists to the sums of a level.
+#[device]
+#[derive(Clone, Copy, Debug)]
+pub struct DepositListsParameters {
+    /// Lists.
+    pub lists: [DepositParameters; 8],
+    /// End of the blocks of each list, ascending.
+    pub ends: [i32; 8],
 }
 
 /// Parameters of `particles_pack_sums`: packs sums for other ranks.

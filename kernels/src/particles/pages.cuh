@@ -53,10 +53,11 @@ struct Chunk {
   i64 first;
   int count;
 };
-RS_FN Chunk chunk(const args::ParticleList& from) {
-  const unsigned* at = from.chunks + 3 * (i64)launch::block();
+RS_FN Chunk chunk(const args::ParticleList& from, int number) {
+  const unsigned* at = from.chunks + 3 * (i64)number;
   return Chunk{(int)at[0], (i64)at[1], (int)at[2]};
 }
+RS_FN Chunk chunk(const args::ParticleList& from) { return chunk(from, launch::block()); }
 
 RS_FN int direction(int x, int y, int z) { return mesh::SELF + x + 3 * y + 9 * z; }
 RS_FN int direction(const int* step) { return direction(step[0], step[1], step[2]); }

@@ -14,8 +14,10 @@ use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::device::{DeviceError, LaunchShape};
 use nestar_engine::mesh::Topology;
 use nestar_engine::{Error, in_precision};
-use nestar_kernels::particles::device::{CloudShape, DensityParameters};
-use nestar_kernels::{CELLS, PATCH, particles};
+use nestar_kernels::particles::device::{
+    CloudShape, DEPOSIT_LISTS, DensityParameters, DepositListsParameters, DepositParameters,
+};
+use nestar_kernels::{CELLS, PATCH};
 use std::sync::PoisonError;
 
 /// Threads per block of kernels on the sums of a patch.
@@ -157,11 +159,15 @@ impl Deposit<'_> {
             addresses,
         };
         let weights = self.clouds.weights;
+        let mut lists = Vec::new();
         for species in all.0.iter_mut().filter(|species| self.counts(species)) {
             let one = weights.of(species.mass);
-            if let Some(lists) = species.upload(self.topology, Some(tables))? {
-                lists.add(self, sums, one)?;
+            if let Some(particles) = species.upload(self.topology, Some(tables))? {
+                lists.extend(particles.deposit_lists(self, sums, one)?);
             }
+        }
+        for group in lists.chunks(DEPOSIT_LISTS) {
+            launch(kernels, group)?;
         }
         Ok(sums)
     }
@@ -223,31 +229,76 @@ impl Deposit<'_> {
     }
 }
 
+/// A list of particles that is deposited.
+struct DepositList {
+    args: DepositParameters,
+    launch: ListLaunch,
+    /// Memory traffic, bytes.
+    bytes: usize,
+}
+
+/// Deposits up to [`DEPOSIT_LISTS`] lists by one launch: small lists then share the device.
+fn launch(kernels: &ParticleKernels, group: &[DepositList]) -> Result<(), DeviceError> {
+    let mut blocks = 0;
+    let ends: Vec<i32> = (group.iter())
+        .map(|list| {
+            blocks += list.launch.shape.blocks;
+            blocks as i32
+        })
+        .collect();
+    let last = group.len() - 1;
+    let parameters = DepositListsParameters {
+        lists: std::array::from_fn(|n| group[n.min(last)].args),
+        ends: std::array::from_fn(|n| ends[n.min(last)]),
+    };
+    let largest = |of: fn(&LaunchShape) -> u32| {
+        let shapes = group.iter().map(|list| of(&list.launch.shape));
+        shapes.fold(0, u32::max)
+    };
+    let shape = LaunchShape {
+        shared: largest(|shape| shape.shared),
+        ..LaunchShape::of(blocks as usize, largest(|shape| shape.threads))
+    };
+    let particles = group.iter().map(|list| list.launch.particles).sum();
+    let bytes = group.iter().map(|list| list.bytes).sum();
+    kernels.deposit.count_work(particles, bytes);
+    kernels.device.launch(&kernels.deposit, shape, &parameters)
+}
+
 impl DeviceParticles {
-    /// Adds the particles to the sums.
-    fn add(&mut self, deposit: &Deposit, on: DeviceSums, one: u64) -> Result<(), DeviceError> {
-        let topology = deposit.topology;
+    /// Returns the lists with particles that a deposit adds to the sums.
+    fn deposit_lists(
+        &mut self,
+        deposit: &Deposit,
+        on: DeviceSums,
+        one: u64,
+    ) -> Result<Vec<DepositList>, DeviceError> {
+        let (topology, mut lists) = (deposit.topology, Vec::new());
         for ListId { level: host, list } in deposit.hosts().flat_map(ListId::both) {
             if !self.holds(host, list) {
                 continue;
             }
-            let mut from = self.list(topology, device::tables(on.tables), host, list)?;
-            let args = on.args(deposit, &from, host, list, one);
+            let mut launch = self.list(topology, device::tables(on.tables), host, list)?;
+            let args = on.args(deposit, &launch, host, list, one);
             let wider = deposit.is_wider(host);
             let blocks = if wider { 2 } else { 1 };
-            from.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
-            from.shape.threads = from.shape.threads.max(LEAST);
+            launch.shape.shared = blocks * BLOCK * size_of::<u64>() as u32;
+            launch.shape.threads = launch.shape.threads.max(LEAST);
             // predicted positions also need velocities and accelerations
             let columns = if args.dt == 0.0 && args.newer == 0 {
                 3
             } else {
                 9
             };
-            let bytes = (columns + usize::from(self.columns.masses)) * self.columns.number;
-            let kernel = &self.kernels.deposit;
-            self.kernels.work(kernel, &from, bytes, &args)?;
+            let each = (columns + usize::from(self.columns.masses)) * self.columns.number;
+            let bytes = launch.particles * each;
+            lists.push(DepositList {
+                args,
+                launch,
+                bytes,
+            });
         }
-        Ok(())
+        Ok(lists)
     }
 }
 
@@ -261,12 +312,12 @@ impl DeviceSums<'_> {
         host: usize,
         list: usize,
         one: u64,
-    ) -> particles::device::DepositParameters {
+    ) -> DepositParameters {
         let [slots, shared, shared_wide, slot_tables] = self.slot_table.addresses();
         let (level, clouds, [sums, wide]) = (deposit.level, &deposit.clouds, self.addresses);
         let wider = deposit.is_wider(host);
         let width = deposit.topology.domain.cell_width(host);
-        particles::device::DepositParameters {
+        DepositParameters {
             from: from.list,
             clouds: CloudShape {
                 width: clouds.width,

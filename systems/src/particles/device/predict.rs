@@ -161,6 +161,9 @@ impl DeviceParticles {
         let kernels = &*self.kernels;
         let memory = &mut *kernels.memory();
         let mut counts = vec![0; 2 * step.rows()];
+        // the three words of the report follow, so that the host waits once
+        let report = counts.len();
+        counts.resize(report + 6, 0);
         let cursors = memory.cursors.provide(&kernels.device, counts.len())?;
         let escaped = memory.escaped.provide(&kernels.device, room)?;
         let particles = sources.iter().map(|source| source.launch.particles).sum();
@@ -171,12 +174,11 @@ impl DeviceParticles {
             .address();
         let mut before = 0u64;
         kernels.device.fill_zero(cursors, 0..counts.len())?;
-        kernels.device.fill_zero(&kernels.words, 0..3)?;
         // offsets, velocities and accelerations
         let bytes = 9 * self.columns.number;
         for SourceList { args, launch, at } in sources {
             args.cursors = cursors.address().into();
-            args.lost = kernels.words.address().into();
+            args.lost = (cursors.address() + 4 * report as u64).into();
             (args.escaped, args.room) = (escaped.address().into(), room as i64);
             // kernels index from the first row of memory
             let first = before.wrapping_sub(self.buffers[at.level][at.list].first as u64);
@@ -185,10 +187,13 @@ impl DeviceParticles {
             before += launch.particles as u64;
             kernels.work(&kernels.count, launch, bytes, args)?;
         }
-        let mut words = [0; 3];
         kernels.device.download(cursors, 0, &mut counts)?;
-        kernels.device.download(&kernels.words, 0, &mut words)?;
-        let [count, mass, fault] = words;
+        let word = |n: usize| {
+            let [lower, upper] = [0, 1].map(|half| u64::from(counts[report + 2 * n + half]));
+            upper << 32 | lower
+        };
+        let [count, mass, fault] = [0, 1, 2].map(word);
+        counts.truncate(report);
         let mut identities = vec![0; room.min(count as usize)];
         kernels.device.download(escaped, 0, &mut identities)?;
         let drifted = DriftResult {
