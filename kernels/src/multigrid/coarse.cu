@@ -34,7 +34,7 @@ template<int N> RS_FN void restrict_residual(const Coarse& p, int row, int cell)
   int at[3];
   place<M>(cell, at);
   rs::arr<REAL, 8> values;
-  for (int side = 0; side < 8; ++side) {
+  RS_UNROLL for (int side = 0; side < 8; ++side) {
     const int x = 2 * at[0] + (side & 1), y = 2 * at[1] + (side >> 1 & 1), z = 2 * at[2] + (side >> 2);
     const int fine = x + N * (y + N * z);
     REAL whole;
@@ -45,51 +45,57 @@ template<int N> RS_FN void restrict_residual(const Coarse& p, int row, int cell)
   p.correction[to] = REAL(0);
 }
 
-// Returns the address of the correction at a position relative to the first cell of a row of M^3; null outside the
-// level.
-template<int M> RS_FN const REAL* find(const Coarse& p, int row, const int* to) {
-  const int step = direction(floor_div(to[0], M), floor_div(to[1], M), floor_div(to[2], M));
-  const int beside = p.neighbours[(rs::i64)row * AROUND + step];
-  if (beside < 0) return nullptr;
-  return p.values + (rs::i64)beside * (M * M * M) + floor_mod(to[0], M) + M * (floor_mod(to[1], M) + M * floor_mod(to[2], M));
+// Row of M^3 cells at a position at most one cell outside a row; negative if there is none.
+template<int M> RS_FN int row_of(const Coarse& p, int row, const rs::arr<int, 3>& at) {
+  const int there = direction(floor_div(at[0], M), floor_div(at[1], M), floor_div(at[2], M));
+  return there == direction(0, 0, 0) ? row : p.neighbours[(rs::i64)row * AROUND + there];
+}
+// Correction there, in the row that `row_of` gives.
+template<int M> RS_FN REAL value_at(const Coarse& p, int row, const rs::arr<int, 3>& at) {
+  return p.values[(rs::i64)row * (M * M * M) + floor_mod(at[0], M) + M * (floor_mod(at[1], M) + M * floor_mod(at[2], M))];
 }
 
-template<int M, int LEFT> RS_NOINLINE REAL ghost_correction(const Coarse& p, int row, const int* at);
-
-// Returns the correction at a position at most one cell outside the row along LEFT axes.
-template<int M, int LEFT = 3> RS_FN REAL correction_at(const Coarse& p, int row, const int* to) {
-  const REAL* there = find<M>(p, row, to);
-  if constexpr (LEFT > 0) {
-    if (!there) return ghost_correction<M, LEFT>(p, row, to);
+// Returns the correction at a position at most one cell outside a row of M^3. Outside the level this is a ghost value: that of
+// the mirrored cell, or the mean of the values across the boundary along each axis (of existing ones, if there are any), times
+// the ghost factor. The values that may be needed are loaded together.
+template<int M> RS_FN REAL correction_at(const Coarse& p, int row, const int* at) {
+  rs::arr<int, 3> to{{at[0], at[1], at[2]}};
+  if (p.mirrored != 0) reflect<M>(mirrors_beside(p, row), to.d);
+  rs::arr<int, 3> inside;
+  int outside = 0;
+  RS_UNROLL for (int axis = 0; axis < 3; ++axis) {
+    inside[axis] = to[axis] < 0 ? 0 : to[axis] >= M ? M - 1 : to[axis];
+    if (inside[axis] != to[axis]) outside |= 1 << axis;
   }
-  return *there;
-}
-
-// Ghost value: that of the mirrored cell, or the mean of the values across the boundary along each axis (of existing
-// ones, if there are any), times the ghost factor.
-template<int M, int LEFT> RS_NOINLINE REAL ghost_correction(const Coarse& p, int row, const int* at) {
-  int to[3] = {at[0], at[1], at[2]};
-  if constexpr (LEFT == 3) {
-    reflect<M>(mirrors_beside(p, row), to);
-    const REAL* there = find<M>(p, row, to);
-    if (there) return *there;
+  // the position that is outside along the axes of a set of bits alone
+  const auto position = [&](int set) {
+    rs::arr<int, 3> there;
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) there[axis] = set >> axis & 1 ? to[axis] : inside[axis];
+    return there;
+  };
+  const int beside = row_of<M>(p, row, to);
+  if (beside >= 0) return value_at<M>(p, beside, to);
+  rs::arr<int, 8> rows;
+  rs::arr<REAL, 8> values;
+  RS_UNROLL for (int set = 0; set < 8; ++set) rows[set] = (set & ~outside) == 0 ? row_of<M>(p, row, position(set)) : -1;
+  RS_UNROLL for (int set = 0; set < 8; ++set) values[set] = rows[set] >= 0 ? value_at<M>(p, rows[set], position(set)) : REAL(0);
+  RS_UNROLL for (int set = 1; set < 8; ++set) {
+    if ((set & ~outside) != 0 || rows[set] >= 0) continue;
+    bool any = false;
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) any = any || ((set >> axis & 1) && rows[set & ~(1 << axis)] >= 0);
+    Three terms{{REAL(0), REAL(0), REAL(0)}};
+    REAL count = REAL(0);
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis)
+      if ((set >> axis & 1) && (!any || rows[set & ~(1 << axis)] >= 0)) {
+        terms[axis] = values[set & ~(1 << axis)];
+        count = count + REAL(1);
+      }
+    values[set] = (REAL)p.mirror * (::nestar_device::math::sums::sum3<REAL>(terms[0], terms[1], terms[2]) / count);
   }
-  bool found[3], any = false;
-  int inward[3][3];
-  for (int axis = 0; axis < 3; ++axis) {
-    for (int n = 0; n < 3; ++n) inward[axis][n] = to[n];
-    if (to[axis] < 0) inward[axis][axis] = 0;
-    if (to[axis] >= M) inward[axis][axis] = M - 1;
-    found[axis] = inward[axis][axis] != to[axis] && find<M>(p, row, inward[axis]);
-    any = any || found[axis];
-  }
-  REAL terms[3] = {REAL(0), REAL(0), REAL(0)}, count = REAL(0);
-  for (int axis = 0; axis < 3; ++axis)
-    if (inward[axis][axis] != to[axis] && (found[axis] || !any)) {
-      terms[axis] = correction_at<M, LEFT - 1>(p, row, inward[axis]);
-      count = count + REAL(1);
-    }
-  return (REAL)p.mirror * (::nestar_device::math::sums::sum3<REAL>(terms[0], terms[1], terms[2]) / count);
+  REAL value = values[7];
+  RS_UNROLL for (int set = 1; set < 7; ++set)
+    if (set == outside) value = values[set];
+  return value;
 }
 
 // Adds the interpolated corrections to a cell of a row of N^3.
@@ -97,15 +103,29 @@ template<int N> RS_FN void prolong(const Coarse& p, REAL* to, int row, int cell)
   constexpr int M = N / 2;
   int at[3];
   place<N>(cell, at);
-  rs::arr<REAL, 8> values;
+  const auto beside = [&](int bits) {
+    rs::arr<int, 3> to;
+    RS_UNROLL for (int axis = 0; axis < 3; ++axis) to[axis] = at[axis] / 2 + (bits >> axis & 1) * (at[axis] % 2 == 1 ? 1 : -1);
+    return to;
+  };
+  rs::arr<int, 8> rows;
+  bool all = p.mirrored == 0;
   RS_UNROLL for (int bits = 0; bits < 8; ++bits) {
-    int there[3];
-    for (int axis = 0; axis < 3; ++axis) there[axis] = at[axis] / 2 + (bits >> axis & 1) * (at[axis] % 2 == 1 ? 1 : -1);
-    values[bits] = correction_at<M>(p, row, there);
+    rows[bits] = row_of<M>(p, row, beside(bits));
+    all = all && rows[bits] >= 0;
+  }
+  rs::arr<REAL, 8> values;
+  if (all) {
+    RS_UNROLL for (int bits = 0; bits < 8; ++bits) values[bits] = value_at<M>(p, rows[bits], beside(bits));
+  } else {
+    for (int bits = 0; bits < 8; ++bits) values[bits] = correction_at<M>(p, row, beside(bits).d);
   }
   REAL& value = to[(rs::i64)row * (N * N * N) + cell];
   value = value + stencil::trilinear<REAL>(values);
 }
+
+// Number of items up to which one block relaxes a grid.
+constexpr int ITEMS_OF_ONE_BLOCK = 1024;
 
 // Returns true if the only cell of a row has a colour.
 RS_FN bool has_colour(const Coarse& p, int row, int colour) {
@@ -113,27 +133,39 @@ RS_FN bool has_colour(const Coarse& p, int row, int colour) {
   return ((index[0] + index[1] + index[2]) & 1) == colour;
 }
 
-// The kernels below, for all rows by one block; each ends with a barrier.
+// The kernels below, for all rows by one launch; each ends with a barrier of the grid.
+template<int N> RS_FN constexpr int coloured_items() { return N == 1 ? 1 : N * N * N / 2; }
+template<int N> RS_FN void relax_item(const Coarse& p, int item, int colour) {
+  const int row = p.rows[item / coloured_items<N>()];
+  if constexpr (N > 1) relax<N>(p, row, coloured<N>(item % coloured_items<N>(), colour));
+  else if (has_colour(p, row, colour)) relax<1>(p, row, 0);
+}
 template<int N> RS_FN void relax_all(const Coarse& p, int times) {
-  constexpr int ITEMS = N == 1 ? 1 : N * N * N / 2;
-  for (int n = 0; n < times; ++n) {
-    EACH(i, p.count * ITEMS) {
-      const int row = p.rows[i / ITEMS];
-      if constexpr (N > 1) relax<N>(p, row, coloured<N>(i % ITEMS, n % 2));
-      else if (has_colour(p, row, n % 2)) relax<1>(p, row, 0);
+  const int items = p.count * coloured_items<N>();
+  if (items > ITEMS_OF_ONE_BLOCK) {
+    for (int n = 0; n < times; ++n) {
+      EACH_OF_GRID(i, items) relax_item<N>(p, i, n % 2);
+      launch::barrier_of_grid();
     }
-    launch::barrier();
+    return;
   }
+  // a barrier of one block is much faster than one of the grid
+  if (launch::block() == 0)
+    for (int n = 0; n < times; ++n) {
+      EACH(i, items) relax_item<N>(p, i, n % 2);
+      launch::barrier();
+    }
+  launch::barrier_of_grid();
 }
 template<int N> RS_FN void restrict_all(const Coarse& p) {
   constexpr int ITEMS = N * N * N / 8;
-  EACH(i, p.count * ITEMS) restrict_residual<N>(p, p.rows[i / ITEMS], i % ITEMS);
-  launch::barrier();
+  EACH_OF_GRID(i, p.count * ITEMS) restrict_residual<N>(p, p.rows[i / ITEMS], i % ITEMS);
+  launch::barrier_of_grid();
 }
 template<int N> RS_FN void prolong_all(const Coarse& p, REAL* to) {
   constexpr int ITEMS = N * N * N;
-  EACH(i, p.count * ITEMS) prolong<N>(p, to, p.rows[i / ITEMS], i % ITEMS);
-  launch::barrier();
+  EACH_OF_GRID(i, p.count * ITEMS) prolong<N>(p, to, p.rows[i / ITEMS], i % ITEMS);
+  launch::barrier_of_grid();
 }
 
 }  // namespace multigrid
@@ -179,8 +211,8 @@ PATCH_KERNEL(coarse_prolong_8, multigrid::Prolong) {
   }
 }
 
-// The coarse part of a V-cycle of a small level, by one block.
-KERNEL_BOUNDS(coarse_cycle, multigrid::Corrections, 1024, 1) {
+// The coarse part of a V-cycle of a level, by blocks that run at the same time.
+KERNEL_BOUNDS(coarse_cycle, multigrid::Corrections, 512, 1) {
   using namespace multigrid;
   relax_all<4>(p.coarse_4, p.relaxations);
   restrict_all<4>(p.coarse_4);

@@ -92,6 +92,8 @@ pub struct LevelParameters<R> {
     pub colour: i32,
     /// 1 / width^2 along the axes.
     pub weights: [f64; 3],
+    /// Over-relaxation factor.
+    pub omega: f64,
 }
 
 /// Parameters of the kernel for the largest residual.

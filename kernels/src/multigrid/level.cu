@@ -58,7 +58,7 @@ PATCH_KERNEL(level_relax, multigrid::Level) {
     const REAL u = tile.values[Tile<1>::of(cell)];
     ((REAL*)p.view.level)[(rs::i64)row * CELLS + cell] =
         stencil::relaxed<REAL>(u, laplacian(tile, cell, weights), rhs(p, row, cell),
-                               faces == 0 ? whole : diagonal_beside(weights, faces, cell), REAL(1));
+                               faces == 0 ? whole : diagonal_beside(weights, faces, cell), (REAL)p.omega);
   }
 }
 

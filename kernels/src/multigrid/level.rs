@@ -150,11 +150,11 @@ fn fill_face<R: Real>(
     }
 }
 
-/// Relaxes the cells of one colour of a row.
+/// Relaxes the cells of one colour of a row; `omega` above 1 over-relaxes.
 ///
 /// # Safety
 /// Others may relax the same colour of other rows meanwhile; nobody else may use the potential of the level.
-pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
+pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize, omega: R) {
     let mirrors = (grid.exterior).mirrors_beside(grid.view.number, &grid.view.index[row as usize]);
     let whole = diagonal(&grid.weights, 0, 0, R::lit(0.0));
     let (block, rhs) = (grid.block(row, Some(colour)), grid.rhs(row));
@@ -167,7 +167,7 @@ pub unsafe fn relax<R: Real>(grid: &LevelGrid<R>, row: u32, colour: usize) {
             wholes = std::array::from_fn(|x| diagonal_beside(grid, mirrors, PATCH * line + x));
         }
         for x in 0..PATCH {
-            values[x] = relaxed(own[x], values[x], rhs[x], wholes[x], R::lit(1.0));
+            values[x] = relaxed(own[x], values[x], rhs[x], wholes[x], omega);
         }
     }
     for cell in 0..CELLS / 2 {

@@ -88,7 +88,7 @@ pub struct GravityConfig {
     #[key(default = RootMethod::Auto)]
     pub root: RootMethod,
     /// Largest number of multigrid cycles per solve of the root level. A cycle has one relaxation sweep before and one
-    /// after the coarser grids. Three to eight cycles suffice for most solves.
+    /// after the coarser grids. Two to five cycles suffice for most solves.
     #[key(default = 20, min = 1, max = 100)]
     pub root_cycles: usize,
     /// Order of the multipole expansion in an isolated domain (only with `root = "multigrid"`). Higher orders are less
@@ -109,14 +109,13 @@ pub struct GravityConfig {
     /// limit.
     #[key(default = 0.5, zero_or = 1e-12)]
     pub limit: f64,
-    /// Number of multigrid cycles per step of a level. Default: 1, or 4 if particles are present, because a residual of
+    /// Number of multigrid cycles per step of a level. Default: 1, or 3 if particles are present, because a residual of
     /// their own potential exerts a force on them.
     #[key(min = 1, max = 20)]
     pub cycles: Option<usize>,
-    /// Number of relaxation sweeps before and after the coarser grids of a level in each cycle. Default: 1, or 2 if
-    /// particles are present.
-    #[key(min = 1, max = 8)]
-    pub sweeps: Option<usize>,
+    /// Number of relaxation sweeps before and after the coarser grids of a level in each cycle.
+    #[key(default = 1, min = 1, max = 8)]
+    pub sweeps: usize,
     /// Number of relaxation sweeps in each cycle when levels are synchronised, and after a regrid.
     #[key(default = 2, min = 1, max = 8)]
     pub sweeps_aligned: usize,
@@ -152,10 +151,10 @@ impl GravityConfig {
     /// Returns the settings for the steps of a level; `points` is `true` if accelerations at points are needed.
     #[must_use]
     pub fn cycle_settings(&self, points: bool) -> CycleSettings {
-        let (cycles, sweeps) = if points { (4, 2) } else { (1, 1) };
+        let cycles = if points { 3 } else { 1 };
         CycleSettings {
             cycles: self.cycles.unwrap_or(cycles),
-            sweeps: self.sweeps.unwrap_or(sweeps),
+            sweeps: self.sweeps,
         }
     }
 

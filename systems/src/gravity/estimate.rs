@@ -163,7 +163,7 @@ mod tests {
         let (patches, steps) = (&[64, 64][..], &[1, 2][..]);
         let shape = HierarchyShape { patches, steps };
         // two steps of level 1, one synchronisation by itself, one with the root level
-        let fine = 2 * (12 + 6 + 16) + (24 + 6 + 16) + 12;
+        let fine = 2 * (12 + 6 + 10) + (24 + 6 + 10) + 12;
         assert_eq!(effects.exchanges(&shape), [0, fine]);
         let bytes = 8.0 * 8.0 * 64.0 * 512.0;
         assert_eq!(effects.waits(&shape)[0].host_bytes, 2.0 * bytes);
@@ -175,12 +175,12 @@ mod tests {
             root: Some([32; 3]),
             ..effects
         };
-        // 0.02 * 0.23^3 and 0.01 * 0.23^3 are below 0.01 / 32
-        assert_eq!(one_way.exchanges(&shape), [3 * 20, 2 * 34]);
+        // 0.02 * 0.12^2 and 0.01 * 0.12^2 are below 0.01 / 32
+        assert_eq!(one_way.exchanges(&shape), [2 * 20, 2 * 28]);
         let two_way = ExchangeEstimate {
             two_way: true,
             ..one_way
         };
-        assert_eq!(two_way.exchanges(&shape)[0], (3 + 3) * 20);
+        assert_eq!(two_way.exchanges(&shape)[0], (2 + 2) * 20);
     }
 }

@@ -23,8 +23,12 @@ use std::sync::{Mutex, PoisonError};
 
 /// Threads per block.
 const THREADS: u32 = 256;
-/// Threads of a block that does all the work.
-const THREADS_OF_SINGLE_BLOCK: u32 = 1024;
+/// Threads per block of the kernel for the coarse part of a V-cycle.
+const THREADS_OF_COARSE_CYCLE: u32 = 512;
+/// Cells of one colour in a row of 4^3.
+const CELLS_OF_COLOUR: usize = 32;
+/// Number of cells of one colour up to which one block performs the coarse part of a V-cycle.
+const ITEMS_OF_ONE_BLOCK: usize = 1024;
 /// Number of blocks that saturates a device.
 const ENOUGH_BLOCKS: usize = 2048;
 /// Largest number of patches whose moments one block sums.
@@ -138,9 +142,14 @@ impl GravityKernels {
         launch(&self.device, kernel, blocks, parameters)
     }
 
-    /// Performs the coarse part of a V-cycle of a small level in one block.
+    /// Performs the coarse part of a V-cycle of a level.
     pub fn coarse_cycle(&self, parameters: &CoarseCycleParameters<Number>) -> Result<(), Error> {
-        let shape = LaunchShape::of(1, THREADS_OF_SINGLE_BLOCK);
+        let items = parameters.coarse_4.count as usize * CELLS_OF_COLOUR;
+        let blocks = match items {
+            0..=ITEMS_OF_ONE_BLOCK => 1,
+            _ => items.div_ceil(THREADS_OF_COARSE_CYCLE as usize),
+        };
+        let shape = LaunchShape::together(blocks, THREADS_OF_COARSE_CYCLE);
         Ok(self.device.launch(&self.coarse_cycle, shape, parameters)?)
     }
 

@@ -2,12 +2,13 @@
 
 use super::exterior_potential::ExteriorPotential;
 use super::kernels::GravityKernels;
+use super::v_cycle::OVER_RELAXATION;
 use crate::fields::{
     InnerMatter, InnerPotential, Matter, OuterMatter, OuterPotential, OwnPotential, Potential,
 };
 use bevy_ecs::prelude::*;
 use bevy_ecs::system::{StaticSystemParam, SystemParam, SystemParamItem};
-use nestar_device::{Address, Number};
+use nestar_device::{Address, Lane, Number};
 use nestar_engine::comm::Comm;
 use nestar_engine::comm::halo::RowList;
 use nestar_engine::data::device::DeviceView;
@@ -208,6 +209,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             count: view.rows().len() as i32,
             colour: 0,
             weights: weights(self.width(level), 1.0),
+            omega: OVER_RELAXATION,
         })
     }
 
@@ -252,7 +254,7 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
         in_precision!(self.potential.precision(), R => {
             let grid = self.host_level::<R>(level)?;
             // SAFETY: one colour of distinct rows.
-            for_each_row(self.own_rows(level), |row| unsafe { level::relax(&grid, row, colour) });
+            for_each_row(self.own_rows(level), |row| unsafe { level::relax(&grid, row, colour, R::lit(OVER_RELAXATION)) });
         });
         Ok(())
     }

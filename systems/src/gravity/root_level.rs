@@ -121,10 +121,10 @@ const MAX_TAIL_RATIO: f64 = 1.0;
 /// Relaxation sweeps before and after the coarser grids in a cycle of the root level.
 pub(super) const SWEEPS: usize = 1;
 /// Upper bound of the factor by which such a cycle reduces the residual, on cells that are nearly cubes.
-const REDUCTION: f64 = 0.23;
+const REDUCTION: f64 = 0.12;
 /// Factor below which a cycle rarely reduces the residual. The residual is not measured, which a GPU would wait for, while even such
 /// cycles would leave too much.
-const BEST_REDUCTION: f64 = 0.1;
+const BEST_REDUCTION: f64 = 0.04;
 /// Least number of cycles of a root level in a cycle over all levels, whose errors are smaller than those of the root level
 /// alone.
 const LEAST_WITH_FINER: usize = 2;

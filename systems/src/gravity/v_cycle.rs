@@ -18,10 +18,13 @@ use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
 use nestar_kernels::multigrid::device;
 use std::f64::consts::PI;
 
-/// Number of patches up to which one block solves for the corrections faster than many launches.
-const MAX_ROWS_IN_ONE_LAUNCH: usize = 128;
-/// Number of sweeps on one cell per patch that suffices up to 16 patches across.
-const MIN_SWEEPS: usize = 8;
+/// Over-relaxation factor on grids of 8^3, 4^3 and 2^3 cells per patch. It halves the number of sweeps for the same error: Yavneh
+/// (1996, SIAM Journal on Scientific Computing 17, 180).
+pub(super) const OVER_RELAXATION: f64 = 1.2;
+/// Number of patches up to which one launch solves for the corrections faster than many.
+const MAX_ROWS_IN_ONE_LAUNCH: usize = 4096;
+/// Least number of sweeps on one cell per patch.
+const MIN_SWEEPS: usize = 5;
 
 impl<P: PotentialField> LevelSolver<'_, '_, P> {
     /// Performs one V-cycle of a level with `sweeps` sweeps before and after the coarser grids; `coarsest` solves the
@@ -78,9 +81,9 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             ranks,
             solver,
         };
-        smooth::<4, _>(coarse_4, &mut at, 2 * sweeps, 1.0)?;
+        smooth::<4, _>(coarse_4, &mut at, 2 * sweeps, OVER_RELAXATION)?;
         restrict::<4, _, _>(coarse_4, coarse_2, &mut at)?;
-        smooth::<2, _>(coarse_2, &mut at, 2 * sweeps, 1.0)?;
+        smooth::<2, _>(coarse_2, &mut at, 2 * sweeps, OVER_RELAXATION)?;
         restrict::<2, _, _>(coarse_2, coarse_1, &mut at)?;
         match coarsest {
             Some(coarsest) => coarsest.solve(coarse_1, at.solver, at.ranks)?,
@@ -92,9 +95,9 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
             )?,
         }
         prolong::<2, _, _, 1>(coarse_1, coarse_2, &mut at)?;
-        smooth::<2, _>(coarse_2, &mut at, 2 * sweeps, 1.0)?;
+        smooth::<2, _>(coarse_2, &mut at, 2 * sweeps, OVER_RELAXATION)?;
         prolong::<4, _, _, 1>(coarse_2, coarse_4, &mut at)?;
-        smooth::<4, _>(coarse_4, &mut at, 2 * sweeps, 1.0)
+        smooth::<4, _>(coarse_4, &mut at, 2 * sweeps, OVER_RELAXATION)
     }
 
     /// Solves for the corrections in one launch, on a device that does not share the level with other ranks.
@@ -129,7 +132,8 @@ impl<P: PotentialField> LevelSolver<'_, '_, P> {
     }
 }
 
-/// Sweeps on the grid with one cell per patch: plain on small levels, over-relaxed (SOR) on wide ones.
+/// Sweeps of successive over-relaxation on the grid with one cell per patch. With them a cycle converges as fast on wide levels as on
+/// small ones.
 pub(super) struct CoarsestSweeps {
     pub sweeps: usize,
     omega: f64,
@@ -139,12 +143,10 @@ impl CoarsestSweeps {
     /// Returns the settings for a number of patches.
     pub fn of(patches: usize) -> Self {
         let across = (1..).find(|n: &usize| n.pow(3) >= patches).unwrap_or(1);
-        let sweeps = MIN_SWEEPS.max(across / 2);
-        let omega = match sweeps > MIN_SWEEPS {
-            true => 2.0 / (1.0 + sin(PI / across as f64)),
-            false => 1.0,
-        };
-        Self { sweeps, omega }
+        Self {
+            sweeps: MIN_SWEEPS.max((2 * across).div_ceil(3)),
+            omega: 2.0 / (1.0 + sin(PI / (across + 1) as f64)),
+        }
     }
 }
 
@@ -350,6 +352,6 @@ fn on_device<const N: usize, F: Field>(
         mirror: mirror(coarsening::<N>(), zero_distance(view)),
         mirrored,
         patches: patches(view),
-        omega: 1.0,
+        omega: OVER_RELAXATION,
     }
 }

@@ -62,7 +62,7 @@ fn rate(settings: &[&str]) -> f64 {
 fn root_level_multigrid_converges_for_any_number_of_patches() {
     for boundary in ["domain.boundary=\"periodic\"", OUTFLOW] {
         let rate = rate(&[boundary]);
-        assert!(rate < 0.23, "{boundary}: {rate}");
+        assert!(rate < 0.12, "{boundary}: {rate}");
     }
 }
 
