@@ -418,7 +418,7 @@ impl CellCriterion {
 }
 
 /// Returns the device address of the values of a table.
-pub(super) type Placing<'a> = dyn FnMut(&Arc<[f64]>) -> u64 + 'a;
+pub type Placing<'a> = dyn FnMut(&Arc<[f64]>) -> u64 + 'a;
 
 /// A parameter structure.
 pub(super) trait Structure: Send + Sync {

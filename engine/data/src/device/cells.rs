@@ -9,10 +9,10 @@ use crate::function_inputs::{CellSource, InputList};
 use crate::in_precision;
 use crate::level::LevelView;
 use crate::pool::{BankTime, CellLauncher, Field, Pool};
-use crate::quantities::{Placing, Structures};
+use crate::quantities::Structures;
 use crate::storage::Storage;
 use crate::update::{FaceMap, FluxJob};
-use nestar_device::{Address, CellFn, CellState, Lane, Number, Parameter, Precise};
+use nestar_device::{Address, CellFn, CellState, Number, Parameter, Precise};
 use nestar_engine_device::parallel::lock;
 use nestar_engine_device::{Buffer, DeviceError, DeviceSpan, Kernel, LaunchShape, ReusableBuffer};
 use nestar_kernels::mesh::device::{
@@ -22,7 +22,6 @@ use nestar_kernels::mesh::parameters::{CellInput, CellParameters, ColumnOptions,
 use nestar_kernels::mesh::subcycle::SubcycleRound;
 use nestar_kernels::mesh::{self, fault_place};
 use nestar_kernels::{CELLS, PATCH};
-use std::sync::Arc;
 
 pub(crate) const MAPS: Skeleton = (&[MAP, WRITE_BACK], &["cells_map", "cells_write_back"]);
 pub(crate) const FLOWS: Skeleton = (
@@ -557,20 +556,8 @@ impl DevicePool {
             shared: in_shared as u32,
             ..LaunchShape::of(blocks, THREADS)
         };
-        self.with_tables(|place| parameters.bind(place))?;
+        self.tables.bind(|place| parameters.bind(place))?;
         self.device.launch(kernel, shape, parameters)
-    }
-
-    /// Calls `bind` with a function that returns the device address of a table.
-    fn with_tables<T>(&self, bind: impl FnOnce(&mut Placing) -> T) -> Result<T, DeviceError> {
-        let mut failed = None;
-        let bound = bind(&mut |values| {
-            self.table_address(values).unwrap_or_else(|error| {
-                failed = Some(error);
-                0
-            })
-        });
-        failed.map_or(Ok(bound), Err)
     }
 
     /// Returns the device address of the parameter structures of a list for these numbers of the clock, uploaded with their tables at the
@@ -583,7 +570,9 @@ impl DevicePool {
         if list.is_empty() {
             return Ok(0);
         }
-        let bytes = self.with_tables(|place| list.bytes(self.precision, numbers, place))?;
+        let bytes = self
+            .tables
+            .bind(|place| list.bytes(self.precision, numbers, place))?;
         let mut there = lock(&self.structures);
         if let Some((_, buffer)) = there.iter().find(|(known, _)| *known == bytes) {
             return Ok(buffer.address());
@@ -598,26 +587,6 @@ impl DevicePool {
         self.device.upload(&buffer, 0, &bytes)?;
         let address = buffer.address();
         there.push((bytes, buffer));
-        Ok(address)
-    }
-
-    /// Returns the device address of a table, uploaded at the first use.
-    fn table_address(&self, values: &Arc<[f64]>) -> Result<u64, DeviceError> {
-        let mut placed = lock(&self.tables);
-        if let Some((_, there)) = placed.iter().find(|(known, _)| Arc::ptr_eq(known, values)) {
-            return Ok(there.address());
-        }
-        // drop tables that are no longer used
-        placed.retain(|(known, _)| Arc::strong_count(known) > 1);
-        let there = self
-            .device
-            .buffer::<u8>((values.len() * self.value_bytes()).max(1))?;
-        in_precision!(self.precision, R => {
-            let values: Vec<R> = values.iter().map(|v| R::lit(*v)).collect();
-            self.device.upload(&there, 0, bytemuck::cast_slice::<R, u8>(&values))?;
-        });
-        let address = there.address();
-        placed.push((values.clone(), there));
         Ok(address)
     }
 }

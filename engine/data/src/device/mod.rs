@@ -6,10 +6,12 @@ pub(super) mod cells;
 mod operators;
 mod registers;
 pub(super) mod subcycle;
+mod tables;
 pub(crate) mod topology;
 mod transfer;
 
 pub use registers::{CirculationView, RegisterView};
+pub use tables::DeviceTables;
 pub use topology::DeviceTopology;
 
 use super::Precision;
@@ -25,7 +27,7 @@ use nestar_kernels::mesh::parameters::{GatherView, RepairedCells};
 use nestar_kernels::mesh::{Boundaries, FAULT_WORDS, FaceRule, RuleFault};
 use registers::DeviceRegisters;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use transfer::Staging;
 
 /// Inputs of a gather on a level.
@@ -33,9 +35,6 @@ pub type DeviceView = GatherView<Number>;
 
 /// Returns the message of a fault at a domain boundary; `None` if the words record none.
 type Explain = dyn Fn(&[u32; FAULT_WORDS]) -> Option<String> + Send + Sync;
-
-/// A table with its copy on the device.
-type Placed = (Arc<[f64]>, Buffer<u8>);
 
 /// Kernels of the operators of one field.
 struct FieldKernels {
@@ -90,7 +89,7 @@ pub struct DevicePool {
     /// Kernels of cell and face functions, by skeleton, kernel name and function key.
     functions: Mutex<BTreeMap<(&'static str, &'static str, String), Kernel>>,
     /// Tables among the parameters of functions.
-    tables: Mutex<Vec<Placed>>,
+    tables: DeviceTables,
     /// Parameter structures of lists, by their bytes.
     structures: Mutex<Vec<(Vec<u8>, Buffer<u8>)>>,
     /// Results of updates that read neighbouring cells, by row; allocated at the first use.
@@ -139,7 +138,7 @@ impl DevicePool {
             registers: DeviceRegisters::new(device, &module, spec, value_bytes, levels, most_rows)?,
             kernels: FieldKernels::of(&module)?,
             functions: Mutex::new(BTreeMap::new()),
-            tables: Mutex::default(),
+            tables: DeviceTables::new(device, R::PRECISION),
             structures: Mutex::default(),
             results: device.growable(most_rows * row_bytes)?,
             words: Mutex::default(),
@@ -289,6 +288,12 @@ impl DevicePool {
     #[must_use]
     pub fn program(&self, items: &[&'static Item], skeletons: &[&str]) -> String {
         self.text.program(items, skeletons)
+    }
+
+    /// Returns the text of the field, for programs that are built later.
+    #[must_use]
+    pub fn text(&self) -> &FieldText {
+        &self.text
     }
 
     /// Returns the message of a boundary rule that has failed. Waits for the device if any face has a rule.
