@@ -1,4 +1,5 @@
-//! Implements `CellFn`, `FaceFn` and `CellState`: functions of a cell or a face for launch skeletons, and states made of numbers.
+//! Implements `CellFn`, `FaceFn`, `ParticleFn` and `CellState`: functions of a cell, a face or a particle for launch skeletons, and states
+//! made of numbers.
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{
@@ -10,13 +11,53 @@ use syn::{
 const MOST_NUMBERS: usize = 8;
 
 /// Types that only the runtime creates.
-const PLACES: [&str; 4] = ["Stencil", "FaceStencil", "Place", "Face"];
+const PLACES: [&str; 5] = ["Stencil", "FaceStencil", "Place", "Face", "ParticlePlace"];
 
-/// Parts of the signature of a cell or face function.
+/// What a function is called for.
+#[derive(Clone, Copy, PartialEq)]
+enum Subject {
+    Cell,
+    Face,
+    Particle,
+}
+
+impl Subject {
+    /// Returns the name of the type of places.
+    fn place(self) -> &'static str {
+        match self {
+            Self::Cell => "Place",
+            Self::Face => "Face",
+            Self::Particle => "ParticlePlace",
+        }
+    }
+
+    /// Returns the trait, the argument of its `call`, and the place made from it.
+    fn given(self, real: &Ident, runtime: &TokenStream) -> (TokenStream, TokenStream, TokenStream) {
+        match self {
+            Self::Face => {
+                let given =
+                    quote!(beside: #runtime::BlockFace<'_, #real>, face: &#runtime::Face<#real>);
+                (quote!(FaceFn), given, quote!(face,))
+            }
+            Self::Cell => {
+                let given = quote!(inputs: &impl #runtime::CellInputs<#real>);
+                (quote!(CellFn), given, quote!(&inputs.place(),))
+            }
+            Self::Particle => {
+                let given = quote!(inputs: &impl #runtime::ParticleInputs<#real>);
+                (quote!(ParticleFn), given, quote!(&inputs.place(),))
+            }
+        }
+    }
+}
+
+/// Parts of the signature of a function of a cell, a face or a particle.
 struct CellFnParts<'a> {
     real: &'a Ident,
     reads: Reads<'a>,
     place: bool,
+    /// What it can be called for.
+    subjects: &'static [Subject],
     /// What follows: a structure, or a number of numbers.
     given: Result<&'a Type, usize>,
     result: &'a Type,
@@ -58,28 +99,9 @@ impl Reads<'_> {
         }
     }
 
-    /// Returns the trait, the argument of its `call`, and the place made from it.
-    fn given(
-        &self,
-        real: &Ident,
-        runtime: &TokenStream,
-    ) -> (TokenStream, TokenStream, TokenStream) {
-        match self {
-            Self::FaceStencil(_) => {
-                let given =
-                    quote!(beside: #runtime::BlockFace<'_, #real>, face: &#runtime::Face<#real>);
-                (quote!(FaceFn), given, quote!(face,))
-            }
-            _ => {
-                let given = quote!(cell: &impl #runtime::CellInputs<#real>);
-                (quote!(CellFn), given, quote!(&cell.place(),))
-            }
-        }
-    }
-
     /// Returns the function's arguments, made from the argument of `call`.
     fn arguments(&self, real: &Ident, runtime: &TokenStream) -> TokenStream {
-        let read = |state: &Type, field: usize| quote!(<#state as #runtime::CellState<#real>>::read(&mut |field, c| cell.value(field, c), #field, 0));
+        let read = |state: &Type, field: usize| quote!(<#state as #runtime::CellState<#real>>::read(&mut |field, c| inputs.value(field, c), #field, 0));
         match self {
             Self::Nothing => TokenStream::new(),
             Self::Cell(state) => {
@@ -88,49 +110,60 @@ impl Reads<'_> {
             }
             Self::Stencil(_, others) => {
                 let others = others.map(|others| read(others, 1)).into_iter();
-                quote!(&#runtime::Stencil::new(cell.around()), #(#others,)*)
+                quote!(&#runtime::Stencil::new(inputs.around()), #(#others,)*)
             }
             Self::FaceStencil(_) => quote!(&#runtime::FaceStencil::new(beside),),
         }
     }
 }
 
-/// Returns the implementation of `CellFn` or `FaceFn` for the companion of `f`. Other signatures give nothing.
+/// Returns the implementations of `CellFn`, `FaceFn` and `ParticleFn` for the companion of `f`. Other signatures give nothing.
 pub fn implementation(f: &ItemFn, runtime: &TokenStream) -> TokenStream {
     let Some(parts) = parts(f) else {
         return TokenStream::new();
     };
-    let (real, result) = (parts.real, parts.result);
-    let (state, reach) = parts.reads.types(real);
-    let states = parts.reads.arguments(real, runtime);
-    let name = &f.sig.ident;
-    let companion = format_ident!("{}", name, span = name.span());
-    let (implemented, given, place) = parts.reads.given(real, runtime);
-    let place = parts.place.then_some(place);
-    let doc = first_paragraph(&f.attrs);
-    let (parameters, arguments) = match parts.given {
-        Ok(structure) => (in_double(structure.to_token_stream(), real), quote!(p)),
-        Err(numbers) => {
-            let index = 0..numbers;
-            (quote!([f64; #numbers]), quote!(#(p[#index]),*))
-        }
-    };
-    quote! {
-        #[diagnostic::do_not_recommend]
-        impl #runtime::#implemented for #companion {
-            type State<#real: #runtime::Real> = #state;
-            type Parameters = #parameters;
-            type Result<#real: #runtime::Real> = #result;
-            const ITEM: &'static #runtime::Item = #companion::ITEM;
-            const DOC: &'static str = #doc;
-            const REACH: usize = #reach;
-            #[inline(always)]
-            #[allow(unused_variables, reason = "a function need not take its place")]
-            fn call<#real: #runtime::Real>(
-                #given,
-                p: &<#parameters as #runtime::Precise>::In<#real>,
-            ) -> #result {
-                #name::<#real>(#states #place #arguments)
+    let subjects = parts.subjects.iter();
+    subjects
+        .map(|subject| parts.implementation(f, *subject, runtime))
+        .collect()
+}
+
+impl CellFnParts<'_> {
+    /// Returns the implementation for a subject.
+    fn implementation(&self, f: &ItemFn, subject: Subject, runtime: &TokenStream) -> TokenStream {
+        let (real, result) = (self.real, self.result);
+        let (state, reach) = self.reads.types(real);
+        let states = self.reads.arguments(real, runtime);
+        let name = &f.sig.ident;
+        let companion = format_ident!("{}", name, span = name.span());
+        let (implemented, given, place) = subject.given(real, runtime);
+        let place = self.place.then_some(place);
+        let doc = first_paragraph(&f.attrs);
+        let (parameters, arguments) = match self.given {
+            Ok(structure) => (in_double(structure.to_token_stream(), real), quote!(p)),
+            Err(numbers) => {
+                let index = 0..numbers;
+                (quote!([f64; #numbers]), quote!(#(p[#index]),*))
+            }
+        };
+        let reach = (subject != Subject::Particle).then(|| quote!(const REACH: usize = #reach;));
+        quote! {
+            #[diagnostic::do_not_recommend]
+            impl #runtime::#implemented for #companion {
+                type State<#real: #runtime::Real> = #state;
+                type Parameters = #parameters;
+                type Result<#real: #runtime::Real> = #result;
+                const ITEM: &'static #runtime::Item = #companion::ITEM;
+                const DOC: &'static str = #doc;
+                #reach
+                #[inline(always)]
+                #[allow(unused_variables, reason = "a function need not take its place")]
+                fn call<#real: #runtime::Real>(
+                    #given,
+                    p: &<#parameters as #runtime::Precise>::In<#real>,
+                ) -> #result {
+                    #name::<#real>(#states #place #arguments)
+                }
             }
         }
     }
@@ -171,12 +204,12 @@ fn parts(f: &ItemFn) -> Option<CellFnParts<'_>> {
     let types: Vec<&Type> = types.collect::<Option<_>>()?;
     let real = &real.ident;
     let (reads, mut rest) = reads(&types, real)?;
-    let place = if matches!(reads, Reads::FaceStencil(_)) {
-        "Face"
-    } else {
-        "Place"
-    };
-    let place = rest.first().is_some_and(|ty| named(ty, place));
+    let subjects = subjects(&reads);
+    let next = rest.first();
+    let placed = |subject: &Subject| next.is_some_and(|ty| named(ty, subject.place()));
+    let placed = subjects.iter().position(placed);
+    let subjects = placed.map_or(subjects, |n| &subjects[n..=n]);
+    let place = placed.is_some();
     if place {
         rest = &rest[1..];
     }
@@ -190,15 +223,25 @@ fn parts(f: &ItemFn) -> Option<CellFnParts<'_>> {
         real,
         reads,
         place,
+        subjects,
         given,
         result,
     })
 }
 
+/// Returns what a function can be called for by the states that it reads.
+fn subjects(reads: &Reads) -> &'static [Subject] {
+    match reads {
+        Reads::Nothing | Reads::Cell(_) => &[Subject::Cell, Subject::Particle],
+        Reads::Stencil(..) => &[Subject::Cell],
+        Reads::FaceStencil(_) => &[Subject::Face],
+    }
+}
+
 /// Parses the states at the front of the parameters. Returns what follows.
 fn reads<'a, 'b>(types: &'b [&'a Type], real: &'a Ident) -> Option<(Reads<'a>, &'b [&'a Type])> {
     let (first, mut rest) = types.split_first()?;
-    if named(first, "Place") {
+    if named(first, "Place") || named(first, "ParticlePlace") {
         return Some((Reads::Nothing, types));
     }
     let Some(ty) = shared(first) else {

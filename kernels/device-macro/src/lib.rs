@@ -64,7 +64,8 @@ mod translate;
 /// A structure implements `Parameter`: a launch can take it, or a structure that contains it, and the text asserts its size.
 ///
 /// A function `fn f<R: Real>(state: S<R>, at: &Place<R>, p: &P<R>) -> T` can be launched on the cells of a field, because its companion
-/// type implements `CellFn`. `at` and `p` are optional, and numbers may replace `p`. The attribute works in crates that depend on
+/// type implements `CellFn`. `at` and `p` are optional, and numbers may replace `p`. With `at: &ParticlePlace<R>` it can be launched on
+/// particles (`ParticleFn`), and without `at` on both. The attribute works in crates that depend on
 /// `nestar-device` or only on `nestar`.
 #[proc_macro_attribute]
 pub fn device(

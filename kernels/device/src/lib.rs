@@ -33,6 +33,7 @@ mod item;
 mod lane;
 pub mod math;
 mod parameter;
+mod particle_fn;
 pub mod random;
 mod real;
 pub mod simd;
@@ -47,5 +48,6 @@ pub use item::{
 pub use lane::{Lane, Mask, Num, Pick};
 pub use nestar_device_macro::device;
 pub use parameter::{Address, Members, Number, Parameter, StructLayout};
+pub use particle_fn::{ParticleFn, ParticleInputs, ParticlePlace};
 pub use real::{Bits, CellState, Precise, Real};
 pub use table::{Table, interpolate};
