@@ -2,6 +2,6 @@
 
 pub(crate) use crate::particles::MassQuantum;
 pub use crate::particles::{
-    BirthCounters, MovedBy, NewParticle, ParticleBirths, ParticlesOnDemand, SelectedParticle,
-    SpeciesMap,
+    BirthCounters, MovedBy, NewParticle, ParticleBirths, ParticleSelection, ParticlesOnDemand,
+    SelectedParticle, SpeciesMap,
 };

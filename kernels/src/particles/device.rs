@@ -16,7 +16,6 @@ pub const PARTICLES: &str = concat!(
     include_str!("drift.cu"),
     include_str!("records.cu"),
     include_str!("reductions.cu"),
-    include_str!("selection.cu"),
     include_str!("deep_part.cuh"),
     include_str!("deposit.cu"),
     include_str!("refinement.cu")
@@ -35,7 +34,6 @@ pub fn items() -> Vec<&'static Item> {
         PackParameters,
         MaximumParameters,
         TermsParameters,
-        SelectParameters,
         CloudShape,
         DepositParameters,
         DepositListsParameters,
@@ -269,26 +267,6 @@ pub struct MaximumParameters {
     pub from: ParticleList,
     /// Bits of the largest velocity along x, y, z, then of the largest acceleration.
     pub largest: Address<u64>,
-}
-
-/// Parameters of `particles_select`.
-#[device]
-#[derive(Clone, Copy, Debug)]
-pub struct SelectParameters {
-    /// Particles.
-    pub from: ParticleList,
-    /// Selected particles, `[particle][numbers + 2]`.
-    pub out: Address<u64>,
-    /// Number of selected particles; initially 0.
-    pub count: Address<u32>,
-    /// Largest number of particles in `out`.
-    pub room: i64,
-    /// Column of the number that selects.
-    pub column: i32,
-    /// Exclusive lower bound.
-    pub above: f64,
-    /// Inclusive upper bound.
-    pub upto: f64,
 }
 
 /// Parameters of `particles_terms`: reduces the conserved quantities of particles.

@@ -4,6 +4,7 @@
 pub mod cloud;
 pub mod device;
 pub mod field_kernels;
+pub mod functions;
 pub mod motion;
 pub mod terms;
 pub mod tracers;

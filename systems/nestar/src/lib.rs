@@ -1,7 +1,7 @@
 //! Nestar: adaptive mesh refinement for astrophysical fluids.
 //!
 //! This is the only crate that a user's program depends on. The [`prelude`] has the names for plugins and scenarios, [`entities`],
-//! [`births`], [`stiff`] and [`math`] those of single subjects. [`cli::main`] gives the program the complete command line. Alternatively, a program runs a [`Simulation`] of a deck directly.
+//! [`particles`], [`births`], [`stiff`] and [`math`] those of single subjects. [`cli::main`] gives the program the complete command line. Alternatively, a program runs a [`Simulation`] of a deck directly.
 
 extern crate self as nestar;
 
@@ -42,6 +42,14 @@ pub mod entities {
         Cost, Level, Observed, Owner, Parent, PatchComponent, PatchIndex, PatchRow, Pinned,
         RefinementFlags, Topology,
     };
+}
+
+/// Names for programs with functions of particles.
+pub mod particles {
+    pub use nestar_device::ParticlePlace;
+    pub use nestar_kernels::mesh::cell_record::CellRecord;
+    pub use nestar_kernels::particles::functions::Body;
+    pub use nestar_systems::particles::{ParticleAccess, ParticleSelection, RecordedParticle};
 }
 
 /// Names for programs with sub-cycled sources, their energy budgets and their load balance.

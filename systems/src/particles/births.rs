@@ -9,9 +9,10 @@
 //! ranks of a level follow one another in Hilbert order.
 
 use super::Motion;
+use super::functions::{ChosenParticles, ParticleStep, columns_of};
 use super::mass_quantum::MassQuantum;
 use super::pages::ParticleReal;
-use super::selection::SelectedParticle;
+use super::selected_particle::SelectedParticle;
 use super::species::{MovedBy, Species, SpeciesMap};
 use crate::fields::Gas;
 use crate::order::Ready;
@@ -171,6 +172,7 @@ impl ParticlesOnDemand for Engine {
             let why = "particles that are born have masses of their own: remove `mass`, and give `initial` without a mass";
             return Err(self.deck.error_at(&format!("{key}.mass"), why).into());
         }
+        own.prepare_selection();
         if !self.world.contains_resource::<BirthCounters>() {
             self.register_state("births", BirthCounters::default())?;
             let has_gravity = self.deck.has("gravity");
@@ -357,6 +359,23 @@ impl ParticleBirths<'_> {
     #[must_use]
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
+    }
+
+    /// Selects the particles of a species that the current level moves, for functions whose state is the mass, the velocity and these
+    /// scalars, as [`ParticleAccess::of`](super::ParticleAccess::of).
+    ///
+    /// # Errors
+    /// There is no such species, or it lacks a scalar.
+    pub fn of(&mut self, species: &str, scalars: &[&str]) -> Result<ChosenParticles<'_>, Error> {
+        let columns = columns_of(&self.species, species, scalars)?;
+        let step = ParticleStep {
+            topology: &self.topology,
+            tables: self.tables.as_deref(),
+            clock: *self.clock,
+            quanta_per_mass: self.quantum.quanta_per_mass,
+            ranks: self.ranks.ranks(),
+        };
+        ChosenParticles::of(step, &mut self.motion, &mut self.species, columns)
     }
 
     /// Returns the particles of a species that the current level moves and whose scalar lies in an interval, as

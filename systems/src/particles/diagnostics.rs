@@ -115,7 +115,7 @@ fn sums(world: &mut World) -> Result<Vec<f64>, RanksError> {
 }
 
 /// Returns the power of two that scales numbers up to `most` to integers of `bits` bits.
-fn scale_of(most: f64, bits: i32) -> f64 {
+pub(super) fn scale_of(most: f64, bits: i32) -> f64 {
     let exponent = (most.to_bits() >> 52) as i32 - 1023;
     power_of_two(bits - 1 - exponent)
 }

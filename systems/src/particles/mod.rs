@@ -7,7 +7,8 @@
 //!
 //! A level step runs `time_step.rs` (limit), `tracers.rs` (velocities of tracers), `drift.rs` (opening kick and drift,
 //! followed by `patch_exchange.rs`), `source.rs` (density for gravity) and `kick.rs` (closing kick). Data are in
-//! `species.rs`, `pages.rs` and `records.rs`, or in the folder `device`. `births.rs` lets plugins add and remove particles. There is no `systems.rs`, because each of these
+//! `species.rs`, `pages.rs` and `records.rs`, or in the folder `device`. `births.rs` lets plugins add and remove particles, `functions.rs` lets
+//! them call functions of particles (`function_call.rs`, `function_on_host.rs`, `function_runs.rs`, `device/functions.rs`). There is no `systems.rs`, because each of these
 //! steps is a file.
 
 mod audit;
@@ -18,6 +19,10 @@ mod deposit;
 mod device;
 mod diagnostics;
 mod drift;
+mod function_call;
+mod function_on_host;
+mod function_runs;
+mod functions;
 pub mod initial;
 mod kick;
 mod mass_quantum;
@@ -27,6 +32,7 @@ mod particle;
 mod patch_exchange;
 mod records;
 mod refinement;
+mod selected_particle;
 mod selection;
 mod source;
 mod species;
@@ -36,9 +42,11 @@ mod vector_window;
 
 pub use births::{BirthCounters, NewParticle, ParticleBirths, ParticlesOnDemand};
 pub use config::{Cloud, EntityPolicy, ParticlesConfig, RefineConfig, SpeciesConfig};
+pub use function_call::{ParticleCollect, ParticleMap, ParticleValue};
+pub use functions::{ChosenParticles, ParticleAccess, ParticleSelection, RecordedParticle};
 pub(crate) use mass_quantum::MassQuantum;
 pub use particle::Particle;
-pub use selection::SelectedParticle;
+pub use selected_particle::SelectedParticle;
 pub use species::{MovedBy, Species, SpeciesMap};
 
 use crate::declare::Declare;

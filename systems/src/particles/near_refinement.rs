@@ -39,6 +39,7 @@ pub(super) fn register(sim: &mut Engine, rules: &[NearConfig]) -> Result<(), Err
             );
             return Err(sim.deck.error_at(&key, why).into());
         }
+        species.prepare_selection();
     }
     if !rules.is_empty() {
         sim.world.insert_resource(NearRules(rules.to_vec()));

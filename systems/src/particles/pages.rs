@@ -168,6 +168,29 @@ impl<'a, R: ParticleReal> Page<'a, R> {
     }
 }
 
+/// Identities and columns of a page; only the first values of each are in use.
+pub struct PageColumns<'a, R> {
+    /// Identities.
+    pub id: &'a [u64],
+    /// Columns after the identity, `[column][PAGE]`; those of offsets have the bits of numbers.
+    pub numbers: &'a mut [R],
+}
+
+impl<'a, R: ParticleReal> PageColumns<'a, R> {
+    fn of(words: &'a mut [u64]) -> Self {
+        let (id, numbers) = words.split_at_mut(PAGE);
+        let numbers = bytemuck::cast_slice_mut(numbers);
+        Self { id, numbers }
+    }
+
+    /// Returns the offset of particle `n` in units of 2^-64 patch widths.
+    #[inline(always)]
+    pub fn offset_of(&self, n: usize) -> [u64; 3] {
+        let of = |axis: usize| bytemuck::cast::<R, R::Offset>(self.numbers[PAGE * axis + n]);
+        [0, 1, 2].map(|axis| R::widen(of(axis)))
+    }
+}
+
 /// Splits the next column off the words of a page.
 #[inline(always)]
 fn column<'a, T: bytemuck::Pod>(words: &mut &'a mut [u64]) -> &'a mut [T; PAGE] {
@@ -262,6 +285,23 @@ impl ParticlePages {
             (pages, left) = (rest, left - count);
             Some((Page::of(words, columns), count))
         })
+    }
+
+    /// Returns the columns of the pages for writing, each with its number of particles.
+    pub fn columns<R: ParticleReal>(
+        &mut self,
+    ) -> impl Iterator<Item = (PageColumns<'_, R>, usize)> {
+        self.largest = None;
+        self.read_columns()
+    }
+
+    /// Returns the columns of the pages for reading, each with its number of particles.
+    pub fn read_columns<R: ParticleReal>(
+        &mut self,
+    ) -> impl Iterator<Item = (PageColumns<'_, R>, usize)> {
+        let count = self.count;
+        let pages = self.pages.iter_mut().enumerate();
+        pages.map(move |(n, words)| (PageColumns::of(words), PAGE.min(count - n * PAGE)))
     }
 
     /// Returns the words of the pages.

@@ -4,10 +4,11 @@ use super::super::deposit::SlotTable;
 use super::super::pages::{PAGE, ParticleColumns};
 use nestar_device::Parameter;
 use nestar_engine::data::Precision;
-use nestar_engine::data::device::DevicePool;
+use nestar_engine::data::device::{DevicePool, DeviceTables};
 use nestar_engine::device::{
     Buffer, Device, DeviceError, Growable, Kernel, LaunchShape, ReusableBuffer,
 };
+use nestar_kernels::mesh::device::FieldText;
 use nestar_kernels::particles::device::{PARTICLES, ParticleList, items};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -36,7 +37,6 @@ pub struct ParticleKernels {
     pub(in crate::particles) pack: Kernel,
     pub(in crate::particles) maximum: Kernel,
     pub(in crate::particles) terms: Kernel,
-    pub(in crate::particles) select: Kernel,
     pub(in crate::particles) deposit: Kernel,
     pub(in crate::particles) pack_sums: Kernel,
     pub(in crate::particles) merge_sums: Kernel,
@@ -44,6 +44,12 @@ pub struct ParticleKernels {
     pub(in crate::particles) mark: Kernel,
     /// Words that kernels report to the host.
     pub(in crate::particles) words: Buffer<u64>,
+    /// Text of the field with which programs of functions are built.
+    pub(super) text: FieldText,
+    /// Kernels of functions, by kernel and function.
+    pub(super) functions: Mutex<BTreeMap<(&'static str, String), Kernel>>,
+    /// Tables among the parameters of functions.
+    pub(super) tables: DeviceTables,
     pub(in crate::particles) memory: Mutex<KernelBuffers>,
 }
 
@@ -139,13 +145,15 @@ impl ParticleKernels {
             pack: kernel("particles_pack")?,
             maximum: kernel("particles_maximum")?,
             terms: kernel("particles_terms")?,
-            select: kernel("particles_select")?,
             deposit: kernel("particles_deposit")?,
             pack_sums: kernel("particles_pack_sums")?,
             merge_sums: kernel("particles_merge_sums")?,
             density: kernel("particles_density")?,
             mark: kernel("particles_mark")?,
             words: device.buffer(8)?,
+            text: pool.text().clone(),
+            functions: Mutex::default(),
+            tables: DeviceTables::new(&device, pool.precision()),
             memory: Mutex::default(),
             device,
         })

@@ -12,6 +12,7 @@
 
 mod capacity;
 mod compaction;
+mod functions;
 mod kernels;
 mod kick;
 mod lists;
@@ -20,9 +21,9 @@ mod predict;
 mod records;
 mod reductions;
 mod regrid;
-mod selection;
 mod tracers;
 
+pub(super) use functions::{COLLECTIONS, FunctionKernel, REDUCTIONS, UPDATES};
 pub use kernels::ParticleKernels;
 pub(super) use kernels::{BLOCK, LEAST, ListLaunch};
 pub use kick::KickContext;
