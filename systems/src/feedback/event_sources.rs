@@ -3,6 +3,9 @@
 use super::config::{EventRateConfig, FeedbackConfig};
 use nestar_device::math::exp;
 use nestar_device::random::{Stream, normals, of_id, uniforms};
+use nestar_device::{ParticlePlace, Real, Table, device};
+use nestar_kernels::mesh::cell_record::CellRecord;
+use nestar_kernels::particles::functions::Body;
 
 /// Events of one kind of stars.
 #[derive(Clone, Debug)]
@@ -19,21 +22,23 @@ pub(super) struct EventSource {
 enum EventTimes {
     /// All at one age.
     AtAge { delay: f64, mass_per_event: f64 },
-    /// At random. The integral of the rate is that from the first age to each age.
+    /// At random.
     AtRandom {
-        age: Vec<f64>,
-        rate: Vec<f64>,
-        integral: Vec<f64>,
-        stream: Stream,
+        ages: [f64; 2],
+        rates: EventRates<f64>,
     },
 }
 
-/// A star with birth time and birth mass.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BirthRecord {
-    pub id: u64,
-    pub time: f64,
-    pub mass: f64,
+/// Rate of events per mass at birth, linear between some ages. The integral is that from the first age to each age.
+#[device]
+#[derive(Clone, Debug)]
+pub(super) struct EventRates<R> {
+    ages: Table<R>,
+    rates: Table<R>,
+    integrals: Table<R>,
+    /// Events between these times are drawn.
+    passed: [f64; 2],
+    stream: Stream,
 }
 
 impl EventSource {
@@ -60,10 +65,14 @@ impl EventSource {
         }
         Self {
             times: EventTimes::AtRandom {
-                age,
-                rate,
-                integral,
-                stream,
+                ages: [age[0], age[age.len() - 1]],
+                rates: EventRates {
+                    ages: Table::new(age),
+                    rates: Table::new(rate),
+                    integrals: Table::new(integral),
+                    passed: [0.0; 2],
+                    stream,
+                },
             },
             energy: config.energy,
             ejecta: config.ejecta,
@@ -75,77 +84,107 @@ impl EventSource {
     pub fn last_age(&self) -> f64 {
         match &self.times {
             EventTimes::AtAge { delay, .. } => *delay,
-            EventTimes::AtRandom { age, .. } => age.last().copied().unwrap_or_default(),
+            EventTimes::AtRandom { ages, .. } => ages[1],
         }
     }
 
-    /// Returns the times of birth, after the first and until the second one, of stars that may have events between two times.
-    pub fn births(&self, passed: [f64; 2]) -> [f64; 2] {
+    /// Returns when all stars have their events, if at one age: the times of birth, after the first and until the second one, of those that
+    /// have them between two times, and the mass at birth for each event.
+    pub fn births(&self, passed: [f64; 2]) -> Option<([f64; 2], f64)> {
         match &self.times {
-            EventTimes::AtAge { delay, .. } => passed.map(|time| time - delay),
-            EventTimes::AtRandom { age, .. } => [passed[0] - self.last_age(), passed[1] - age[0]],
+            EventTimes::AtAge {
+                delay,
+                mass_per_event,
+            } => Some((passed.map(|time| time - delay), *mass_per_event)),
+            EventTimes::AtRandom { .. } => None,
         }
     }
 
-    /// Returns the number of events of a star between two times. `step` numbers the interval between them.
-    pub fn count(&self, star: &BirthRecord, passed: [f64; 2], step: u64) -> f64 {
+    /// Returns the parameters of [`random_events`] between two times. `step` numbers the interval between them.
+    pub fn rates(&self, passed: [f64; 2], step: u64) -> Option<EventRates<f64>> {
         match &self.times {
-            EventTimes::AtAge { mass_per_event, .. } => star.mass / mass_per_event,
-            EventTimes::AtRandom { stream, .. } => {
-                let [before, after] = passed.map(|time| self.expected_until(time - star.time));
-                poisson(star.mass * (after - before), &stream.at_step(step), star.id)
-            }
+            EventTimes::AtAge { .. } => None,
+            EventTimes::AtRandom { rates, .. } => Some(EventRates {
+                passed,
+                stream: rates.stream.at_step(step),
+                ..rates.clone()
+            }),
         }
-    }
-
-    /// Returns the expected number of events per mass until an age.
-    fn expected_until(&self, at: f64) -> f64 {
-        let EventTimes::AtRandom {
-            age,
-            rate,
-            integral,
-            ..
-        } = &self.times
-        else {
-            return 0.0;
-        };
-        let Some(n) = age.partition_point(|age| *age <= at).checked_sub(1) else {
-            return 0.0;
-        };
-        if n + 1 == age.len() {
-            return integral[n];
-        }
-        let passed = at - age[n];
-        let slope = (rate[n + 1] - rate[n]) / (age[n + 1] - age[n]);
-        integral[n] + passed * (rate[n] + 0.5 * slope * passed)
     }
 }
 
+/// Random events of a star with birth time and birth mass: their number.
+#[device]
+pub(super) fn random_events<R: Real>(
+    star: (Body<R>, [R; 2]),
+    at: &ParticlePlace<R>,
+    p: &EventRates<R>,
+) -> CellRecord<R> {
+    let (_, birth) = star;
+    let time = birth[0].to_f64();
+    let before = expected_until::<R>(p, p.passed[0] - time);
+    let after = expected_until::<R>(p, p.passed[1] - time);
+    let count = poisson(birth[1].to_f64() * (after - before), &p.stream, at.id);
+    CellRecord::<R> {
+        found: count > 0.0f64,
+        record: R::from_f64(count),
+    }
+}
+
+/// Returns the expected number of events per mass until an age.
+#[device]
+fn expected_until<R: Real>(p: &EventRates<R>, age: f64) -> f64 {
+    let count = p.ages.len();
+    let mut passed: usize = 0;
+    while passed < count && p.ages.at(passed).to_f64() <= age {
+        passed += 1;
+    }
+    let mut expected: f64 = 0.0f64;
+    if passed > 0 {
+        let n = passed - 1;
+        expected = p.integrals.at(n).to_f64();
+        if passed < count {
+            let first = p.ages.at(n).to_f64();
+            let rate = p.rates.at(n).to_f64();
+            let slope = (p.rates.at(passed).to_f64() - rate) / (p.ages.at(passed).to_f64() - first);
+            let since = age - first;
+            expected += since * (rate + 0.5f64 * slope * since);
+        }
+    }
+    expected
+}
+
 /// Means above this are drawn from a normal distribution.
+#[device]
 const MOST_EXACT: f64 = 200.0;
 /// Means are drawn in parts of at most this size, whose probability of no event does not vanish.
+#[device]
 const PART: f64 = 16.0;
 
 /// Draws a number from a Poisson distribution.
+#[device]
 fn poisson(mean: f64, stream: &Stream, id: u64) -> f64 {
+    let mut all: f64 = 0.0;
     if mean > MOST_EXACT {
-        let [deviate, _] = normals::<f64>(of_id(stream, id, 0));
-        return (mean + mean.sqrt() * deviate).round().max(0.0);
-    }
-    let parts = (mean / PART).ceil();
-    let draw = |n: u32| {
-        let [uniform, _] = uniforms::<f64>(of_id(stream, id, n));
-        let mean = mean / parts;
-        let (mut probability, mut count) = (exp(-mean), 0.0);
-        let mut sum = probability;
-        while uniform > sum && probability > 0.0 {
-            count += 1.0;
-            probability *= mean / count;
-            sum += probability;
+        let deviates = normals::<f64>(of_id(stream, id, 0));
+        all = (mean + mean.sqrt() * deviates[0] + 0.5).floor().max(0.0);
+    } else {
+        let parts = (mean / PART).ceil();
+        let mean_of_part = mean / parts;
+        for n in 0..parts as u32 {
+            let drawn = uniforms::<f64>(of_id(stream, id, n));
+            let mut probability = exp(-mean_of_part);
+            let mut count: f64 = 0.0;
+            let mut sum = probability;
+            while drawn[0] > sum && probability > 0.0 {
+                count += 1.0;
+                probability *= mean_of_part / count;
+                sum += probability;
+            }
+            all += count;
         }
-        count
-    };
-    (0..parts as u32).map(draw).sum()
+    }
+    all
 }
 
 #[cfg(test)]
@@ -167,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_expected_number_is_the_integral_of_the_rate() {
-        let source = source();
+        let rates = source().rates([0.0; 2], 0).expect("rates");
         for (age, wanted) in [
             (0.5, 0.0),
             (1.0, 0.0),
@@ -177,9 +216,9 @@ mod tests {
             (4.0, 5.5),
             (9.0, 5.5),
         ] {
-            assert_eq!(source.expected_until(age), wanted, "{age}");
+            assert_eq!(expected_until(&rates, age), wanted, "{age}");
         }
-        assert_eq!(source.births([10.0, 11.0]), [6.0, 10.0]);
+        assert_eq!(source().last_age(), 4.0);
     }
 
     #[test]
@@ -189,14 +228,13 @@ mod tests {
             let (mut sum, mut square) = (0.0, 0.0);
             let many = 20_000u32;
             for id in 0..u64::from(many) {
-                let star = BirthRecord {
-                    id,
-                    time: 0.0,
-                    mass,
+                let in_interval = |n: u32| {
+                    let passed = [n, n + 1].map(f64::from);
+                    let rates = source.rates(passed, u64::from(n)).expect("rates");
+                    let [before, after] = passed.map(|age| expected_until(&rates, age));
+                    poisson(mass * (after - before), &rates.stream, id)
                 };
-                let all = (0..9u32)
-                    .map(|n| source.count(&star, [f64::from(n), f64::from(n) + 1.0], u64::from(n)));
-                let count: f64 = all.sum();
+                let count: f64 = (0..9).map(in_interval).sum();
                 sum += count;
                 square += count * count;
             }

@@ -16,16 +16,16 @@ pub use kinds::{
     shell_radius, terminal_momentum, thermal,
 };
 
-use crate::births::ParticlesOnDemand;
+use crate::births::{ParticleSelection, ParticlesOnDemand};
 use crate::fields::{Gas, GasModel};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
-use event_sources::EventSource;
+use event_sources::{EventSource, random_events};
 use nestar_engine::comm::DiagnosticColumns;
 use nestar_engine::data::Field;
 use nestar_engine::step::Catalogue;
 use nestar_engine::{Engine, Error, Plugin};
-use systems::{FeedbackRule, GIVEN, RootStep, explode_stars, limit_by_explosions};
+use systems::{FeedbackRule, GIVEN, RootStep, SCALARS, explode_stars, limit_by_explosions};
 
 /// Plugin for the table `[feedback]`.
 pub struct Feedback;
@@ -67,6 +67,10 @@ impl Plugin for Feedback {
         for (n, rate) in config.rates.iter().enumerate() {
             let stream = sim.random_stream(&format!("feedback rate {n}"), config.seed)?;
             sources.push(EventSource::at_random(rate, stream));
+        }
+        if !config.rates.is_empty() {
+            let stars = ParticleSelection::of(sim, &config.species, &SCALARS)?;
+            stars.prepare_collect::<random_events>()?;
         }
         let budget = sim.register_budget("feedback", &GIVEN)?;
         for (n, name) in GIVEN.into_iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The system of feedback: finds stars that explode in a step, and changes the gas around them.
 
-use super::event_sources::{BirthRecord, EventSource};
+use super::event_sources::{EventSource, random_events};
 use super::kinds::{
     CELLS_AROUND, FeedbackEvent, Injection, InjectionFn, SOLAR_METALLICITY, Surroundings, offsets,
 };
@@ -19,6 +19,9 @@ use nestar_engine::step::{BudgetId, Budgets, Settings, StepLimits, Write};
 use nestar_kernels::mesh::exact_sum::ExactSum;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+
+/// Scalars of stars.
+pub(super) const SCALARS: [&str; 2] = ["birth_time", "birth_mass"];
 
 /// Numbers of the budget, in order.
 pub(super) const GIVEN: [&str; 5] = ["events", "mass", "metal_mass", "energy", "radiated"];
@@ -233,30 +236,52 @@ impl FeedbackInput<'_> {
         numbers: [f64; 2],
         births: &mut ParticleBirths,
     ) -> Result<Vec<ExplodingStar>, Error> {
-        let species = births.species().named(&self.rule.species)?;
-        let scalars = ["birth_time", "birth_mass"].map(|name| {
-            let place = species.scalars.iter().position(|own| own == name);
-            place.unwrap_or_default()
-        });
         let passed = numbers.map(|number| number * self.rule.interval);
         let mut found: BTreeMap<u64, ExplodingStar> = BTreeMap::new();
         for (number, source) in self.rule.sources.iter().enumerate() {
-            let between = source.births(passed);
-            for star in births.select(&self.rule.species, "birth_time", between)? {
-                let record = BirthRecord {
-                    id: star.particle.id,
-                    time: star.particle.scalars[scalars[0]],
-                    mass: star.particle.scalars[scalars[1]],
-                };
-                let count = source.count(&record, passed, numbers[1] as u64);
-                if count > 0.0 {
-                    let exploding = found.entry(record.id);
-                    let exploding = exploding.or_insert_with(|| ExplodingStar::of(star));
-                    exploding.add(number as u64, source, count, self.clock.level);
-                }
+            for (star, count) in self.events_of(source, passed, numbers[1] as u64, births)? {
+                let exploding = found.entry(star.particle.id);
+                let exploding = exploding.or_insert_with(|| ExplodingStar::of(star));
+                exploding.add(number as u64, source, count, self.clock.level);
             }
         }
         Ok(found.into_values().collect())
+    }
+
+    /// Returns the stars of this rank that have events of a source between two times, with the number of events. `step` numbers the
+    /// interval.
+    fn events_of(
+        &self,
+        source: &EventSource,
+        passed: [f64; 2],
+        step: u64,
+        births: &mut ParticleBirths,
+    ) -> Result<Vec<(SelectedParticle, f64)>, Error> {
+        let species = &self.rule.species;
+        if let Some(rates) = source.rates(passed, step) {
+            let mut stars = births.of(species, &SCALARS)?;
+            let found = stars.collect::<random_events>(&rates)?;
+            return Ok(found
+                .into_iter()
+                .map(|found| (found.particle, found.record))
+                .collect());
+        }
+        let Some((between, mass_per_event)) = source.births(passed) else {
+            return Ok(Vec::new());
+        };
+        let scalars = &births.species().named(species)?.scalars;
+        let mass = scalars
+            .iter()
+            .position(|own| own == SCALARS[1])
+            .unwrap_or_default();
+        let found = births.select(species, SCALARS[0], between)?;
+        let count = |star: &SelectedParticle| star.particle.scalars[mass] / mass_per_event;
+        let with_count = |star: SelectedParticle| {
+            let count = count(&star);
+            (star, count)
+        };
+        let found = found.into_iter().map(with_count);
+        Ok(found.filter(|(_, count)| *count > 0.0).collect())
     }
 
     /// Returns the sums of the budget for the events of this rank, before the gas has changed.
