@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// What is built: an example that writes the CUDA text of every device item as `*.cu` files into the folder it is given, and programs
 /// that check decks. All in one command for the whole workspace, so that dependencies have the features that they have in the tests
 /// and nothing is compiled twice.
-const BUILD: &str =
-    "build --release --workspace --bin nestar --example device_text --example atmosphere";
+const BUILD: &str = "build --release --workspace --bin nestar --example device_text --example atmosphere --example decay";
 /// Where the first of them stands.
 const DEVICE_TEXT: &str = "examples/device_text";
 /// Decks whose kernels are compiled as a run would, with the program that has their plugins: scalars, walls, inflow by formulas,
-/// criteria; particles; boundaries of a plugin.
-const SPECIALISED_DECKS: [(&str, &str); 4] = [
+/// criteria; particles; boundaries of a plugin; functions of particles.
+const SPECIALISED_DECKS: [(&str, &str); 5] = [
     ("nestar", "scenarios/double-mach.toml"),
     ("nestar", "scenarios/kelvin-helmholtz.toml"),
     ("nestar", "scenarios/plummer.toml"),
     ("examples/atmosphere", "scenarios/programs/atmosphere.toml"),
+    ("examples/decay", "scenarios/programs/decay.toml"),
 ];
 /// The script that compiles one `.cu` file by NVRTC.
 const NVRTC_COMPILE: &str = "tools/python/nvrtc_compile.py";

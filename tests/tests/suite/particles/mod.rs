@@ -8,6 +8,7 @@ mod devices;
 mod entities;
 mod external_orbits;
 mod forces;
+mod functions;
 mod isolated_borders;
 mod mirrors;
 mod monte_carlo_tracers;

@@ -29,6 +29,8 @@ mod conduction;
 mod cooling;
 #[path = "../../../../scenarios/programs/cooling_law.rs"]
 mod cooling_law;
+#[path = "../../../../scenarios/programs/decay.rs"]
+mod decay;
 #[path = "../../../../scenarios/programs/driving.rs"]
 mod driving;
 #[path = "../../../../scenarios/programs/free_fall.rs"]
@@ -60,6 +62,7 @@ programs!(
     conduction,
     cooling,
     cooling_law,
+    decay,
     driving,
     free_fall,
     potential,

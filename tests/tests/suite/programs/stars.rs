@@ -1,6 +1,6 @@
 //! Star formation: particles and patches with components of a program.
 
-use super::{stellar_mass_loss, stepper};
+use super::{decay, stellar_mass_loss, stepper};
 use nestar::engine::mesh::Levels;
 use nestar::entities::{Level, ParticleId, PatchIndex, Topology};
 use nestar::systems::particles::SpeciesMap;
@@ -54,4 +54,32 @@ fn stars_form_in_marked_patches_and_lose_mass_from_then_on() {
         );
     }
     assert_eq!(world.resource::<Topology>().rows(1).len(), 32);
+}
+
+/// The mass of decaying particles is exactly exponential in time, the column follows it, and faint particles end.
+#[test]
+fn particles_decay_exponentially_until_they_end() {
+    let text = include_str!("../../../../scenarios/programs/decay.toml");
+    let settings = ["domain.cells=[16,16,16]", "run.audit=true"];
+    let mut run = stepper(decay::program, text, &settings);
+    let [before, count] = run.columns(["relics_mass", "relics_count"]);
+    assert!(count > 100.0);
+    while run.time() < 0.7 {
+        run.steps(1);
+        let left = (-run.time() / 0.5).exp();
+        let [mass, rate] = run.columns(["relics_mass", "decay_rate"]);
+        assert!((mass / (before * left) - 1.0).abs() < 1e-12, "{mass}");
+        assert!((rate * 0.5 / mass - 1.0).abs() < 1e-12, "{rate}");
+    }
+    let all = crate::particles::particles(&mut run, "relics");
+    assert_eq!(all.len() as f64, count);
+    let left = (-run.time() / 0.5).exp();
+    for relic in &all {
+        let part = relic.mass / (relic.mass + relic.scalars[0]);
+        assert!((part / left - 1.0).abs() < 1e-12, "{relic:?}");
+    }
+    // a fifth is left after 0.8
+    run.finish();
+    let [ended, count_after, mass] = run.columns(["relics_ended", "relics_count", "relics_mass"]);
+    assert_eq!((ended, count_after, mass), (count, 0.0, 0.0));
 }
