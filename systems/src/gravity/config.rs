@@ -124,6 +124,10 @@ pub struct GravityConfig {
     pub initial_cycles: usize,
 }
 
+/// Over-relaxation factor on grids of 8^3, 4^3 and 2^3 cells per patch. It halves the number of sweeps for the same error: Yavneh
+/// (1996, SIAM Journal on Scientific Computing 17, 180).
+pub(super) const OVER_RELAXATION: f64 = 1.2;
+
 /// Number of cycles and sweeps per solve of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CycleSettings {

@@ -1,8 +1,8 @@
 //! Poisson solver of a level: relaxation, residual and boundary values, as loops on the host or kernels on a device.
 
+use super::config::OVER_RELAXATION;
 use super::exterior_potential::ExteriorPotential;
 use super::kernels::GravityKernels;
-use super::v_cycle::OVER_RELAXATION;
 use crate::fields::{
     InnerMatter, InnerPotential, Matter, OuterMatter, OuterPotential, OwnPotential, Potential,
 };

@@ -1,5 +1,6 @@
 //! Multigrid V-cycle on one level: grids of 8^3, 4^3, 2^3 and 1 cells per patch, with many sweeps on the last.
 
+use super::config::OVER_RELAXATION;
 use super::kernels::{GravityKernels, blocks};
 use super::level_solver::{
     DeviceSolver, LevelSolver, PotentialField, for_each_row, row_list, weights,
@@ -18,9 +19,6 @@ use nestar_kernels::multigrid::coarse::{self, CoarseGrid, mirror};
 use nestar_kernels::multigrid::device;
 use std::f64::consts::PI;
 
-/// Over-relaxation factor on grids of 8^3, 4^3 and 2^3 cells per patch. It halves the number of sweeps for the same error: Yavneh
-/// (1996, SIAM Journal on Scientific Computing 17, 180).
-pub(super) const OVER_RELAXATION: f64 = 1.2;
 /// Number of patches up to which one launch solves for the corrections faster than many.
 const MAX_ROWS_IN_ONE_LAUNCH: usize = 4096;
 /// Least number of sweeps on one cell per patch.
