@@ -46,7 +46,7 @@ fn quarter<R: Real>(_at: &ParticlePlace<R>, lifetime: R) -> R {
     0.25 * lifetime
 }
 
-/// Particles of which little is left, with the mass that is left.
+/// Particles that have lost almost all of their mass, with the remaining mass.
 #[device]
 fn faint<R: Real>(relic: Relic<R>, least: R) -> CellRecord<R> {
     let mass = relic.body.mass;

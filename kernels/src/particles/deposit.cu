@@ -150,13 +150,9 @@ RS_FN int rank_of(const unsigned* bits, int n) {
   return count;
 }
 
-}  // namespace particles
-
-namespace particles {
-
 // Deposits a chunk of a list, by one block.
 RS_FN void deposit(const args::DepositParameters& p, int number) {
-// fine sums, then coarse sums for clouds as wide as coarse cells
+  // fine sums, then coarse sums for clouds as wide as coarse cells
   u64 *own = launch::shared<u64>(), *coarser = own + BLOCK;
   const Chunk chunk = particles::chunk(p.from, number);
   const args::HierarchyTables& tables = p.from.tables;
