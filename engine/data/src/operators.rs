@@ -238,42 +238,96 @@ fn collect<R: Element>(
     }
 }
 
+/// Corrections of the cells of a patch, `[axis][component][512]`.
+struct CellCorrections<'a, R> {
+    change: &'a [R],
+    components: usize,
+    rules: Option<&'a StateFunctions<R>>,
+}
+
+/// A state, of which the leading components are used.
+type State<R> = [R; MAX_COMPONENTS];
+
 /// Adds the corrections of the three axes in a sum that does not depend on their order. Returns the number of repaired
-/// cells.
-/// A state made unphysical by round-off is repaired with the state before.
+/// cells. A state made unphysical by round-off is repaired with the state before.
+///
+/// A correction may take more of component 0 than a cell has, because the coarser level has moved too little of it. The cell then keeps a
+/// tenth, and the whole patch gives the rest.
 fn apply<R: Element>(
     values: &mut [R],
     change: &[R],
     components: usize,
     rules: Option<&StateFunctions<R>>,
 ) -> u64 {
-    let axis = components * CELLS;
-    let [mut state, mut before] = [[R::lit(0.0); MAX_COMPONENTS]; 2];
-    let mut repaired = 0;
-    let remainder = rules.and_then(|rules| rules.remainder);
+    let all = CellCorrections {
+        change,
+        components,
+        rules,
+    };
+    let (mut repaired, mut emptied) = (0, Vec::new());
     for cell in 0..CELLS {
+        let (before, change) = (all.state(values, cell), all.sums(cell));
         let mut changed = false;
+        let mut state = before;
         for c in 0..components {
-            let at = c * CELLS + cell;
-            let sum =
-                nestar_device::math::sum3(change[at], change[axis + at], change[2 * axis + at]);
-            changed |= sum != R::lit(0.0);
-            before[c] = values[at];
-            state[c] = before[c] + sum;
+            changed |= change[c] != R::lit(0.0);
+            state[c] = before[c] + change[c];
         }
         if !changed {
             continue;
         }
+        if rules.is_some() && before[0] > R::lit(0.0) && state[0] <= R::lit(0.0) {
+            emptied.push(cell);
+        } else {
+            repaired += all.store(values, cell, state, before);
+        }
+    }
+    match emptied.is_empty() {
+        true => repaired,
+        false => repaired + all.share_deficit(values, &emptied),
+    }
+}
+
+impl<R: Element> CellCorrections<'_, R> {
+    fn state(&self, values: &[R], cell: usize) -> State<R> {
+        let mut state = [R::lit(0.0); MAX_COMPONENTS];
+        for c in 0..self.components {
+            state[c] = values[c * CELLS + cell];
+        }
+        state
+    }
+
+    /// Returns the corrections of a cell, summed over the axes.
+    fn sums(&self, cell: usize) -> State<R> {
+        let axis = self.components * CELLS;
+        let mut sums = [R::lit(0.0); MAX_COMPONENTS];
+        for c in 0..self.components {
+            let along = |n: usize| self.change[n * axis + c * CELLS + cell];
+            sums[c] = nestar_device::math::sum3(along(0), along(1), along(2));
+        }
+        sums
+    }
+
+    /// Stores the state of a cell, which was `before` until it was corrected. Returns the number of repaired cells, 0 or 1.
+    fn store(
+        &self,
+        values: &mut [R],
+        cell: usize,
+        mut state: State<R>,
+        mut before: State<R>,
+    ) -> u64 {
+        let (components, rules) = (self.components, self.rules);
         let state = &mut state[..components];
-        if let Some(remainder) = remainder {
+        if let Some(remainder) = rules.and_then(|rules| rules.remainder) {
             let mut kept = before;
             remainder(&mut kept[..components], 1);
             keep_remainder(state, &kept[..components], remainder);
         }
+        let mut repaired = 0;
         if let Some(rules) = rules.filter(|rules| !(rules.physical)(state, 1)) {
             (rules.primitive)(&mut before[..components], 1);
             (rules.repair)(state, &before[..components]);
-            repaired += 1;
+            repaired = 1;
         }
         if let Some(dependents) = rules.and_then(|rules| rules.dependents) {
             dependents.reconcile(state);
@@ -281,8 +335,54 @@ fn apply<R: Element>(
         for c in 0..components {
             values[c * CELLS + cell] = state[c];
         }
+        repaired
     }
-    repaired
+
+    /// Corrects cells that would lose all of component 0 and more: they keep a tenth, and the rest comes from all cells of the patch in
+    /// proportion to what they have. Leading components are conserved; scalars leave the cells of the patch in their own proportions. If
+    /// the patch does not have twice the rest, the states become unphysical, and the limit of the next step reports them.
+    fn share_deficit(&self, values: &mut [R], emptied: &[usize]) -> u64 {
+        let leading = self.rules.map_or(0, |rules| rules.leading);
+        let mut deficit = [R::lit(0.0); MAX_COMPONENTS];
+        let mut repaired = 0;
+        for &cell in emptied {
+            let (before, change) = (self.state(values, cell), self.sums(cell));
+            let part = (R::lit(0.1) * before[0] - before[0]) / change[0];
+            let mut state = before;
+            for c in 0..self.components {
+                let given = part * change[c];
+                state[c] = before[c] + given;
+                if c < leading {
+                    deficit[c] += change[c] - given;
+                }
+            }
+            repaired += self.store(values, cell, state, before);
+        }
+        let mut total = R::lit(0.0);
+        for value in &values[..CELLS] {
+            total += *value;
+        }
+        if total + R::lit(2.0) * deficit[0] <= R::lit(0.0) {
+            let before = self.state(values, emptied[0]);
+            let mut state = before;
+            state[0] = before[0] + deficit[0];
+            return repaired + self.store(values, emptied[0], state, before);
+        }
+        for cell in 0..CELLS {
+            let before = self.state(values, cell);
+            let share = before[0] / total;
+            let mut state = before;
+            for c in 0..leading {
+                state[c] = before[c] + share * deficit[c];
+            }
+            let kept = state[0] / before[0];
+            for c in leading..self.components {
+                state[c] = before[c] * kept;
+            }
+            repaired += self.store(values, cell, state, before);
+        }
+        repaired
+    }
 }
 
 /// Fills new rows of a face-centred field from the coarser level and from adjacent patches that are not new.

@@ -63,23 +63,22 @@ RS_FN int mismatches_of(const CorrectionParameters& p, int row, int x, int y, in
   return axes;
 }
 
-// Corrects a cell. If round-off makes it unphysical, repairs it with the state before.
-RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
+// Returns the corrections of a cell, summed over the axes. `changed` becomes true if one of them is not 0.
+RS_FN bool sums_of(const CorrectionParameters& p, int row, int cell, REAL* sums) {
   Mismatch m[3];
   const int axes = mismatches_of(p, row, cell & 7, cell >> 3 & 7, cell >> 6, m);
-  if (!axes) return;
-  REAL* values = row_of(p.level, row) + cell;
-  REAL u[COMPONENTS], before[COMPONENTS];
   bool changed = false;
   EACH_COMPONENT(c) {
     REAL change[3];
     RS_UNROLL for (int a = 0; a < 3; ++a) change[a] = axes >> a & 1 ? correction(p, m[a], c) : REAL(0);
-    const REAL sum = ::nestar_device::math::sums::sum3<REAL>(change[0], change[1], change[2]);
-    changed |= sum != REAL(0);
-    before[c] = values[c * CELLS];
-    u[c] = before[c] + sum;
+    sums[c] = ::nestar_device::math::sums::sum3<REAL>(change[0], change[1], change[2]);
+    changed |= sums[c] != REAL(0);
   }
-  if (!changed) return;
+  return axes && changed;
+}
+
+// Stores the state of a cell, which was `before` until it was corrected. If round-off has made it unphysical, repairs it.
+RS_FN void store_corrected(const CorrectionParameters& p, REAL* values, REAL* u, REAL* before) {
   if constexpr (field::HAS_REMAINDER) {
     REAL kept[COMPONENTS];
     EACH_COMPONENT(c) kept[c] = before[c];
@@ -93,6 +92,69 @@ RS_FN void correct_cell(const CorrectionParameters& p, int row, int cell) {
   }
   if constexpr (field::HAS_DEPENDENTS) field::reconcile(u);
   EACH_COMPONENT(c) values[c * CELLS] = u[c];
+}
+
+// Corrects a cell. Returns false if it would lose all of component 0 and more; then it does not change.
+RS_FN bool correct_cell(const CorrectionParameters& p, int row, int cell) {
+  REAL sums[COMPONENTS];
+  if (!sums_of(p, row, cell, sums)) return true;
+  REAL* values = row_of(p.level, row) + cell;
+  REAL u[COMPONENTS], before[COMPONENTS];
+  EACH_COMPONENT(c) {
+    before[c] = values[c * CELLS];
+    u[c] = before[c] + sums[c];
+  }
+  if (field::LEADING > 0 && before[0] > REAL(0) && u[0] <= REAL(0)) return false;
+  store_corrected(p, values, u, before);
+  return true;
+}
+
+// What the cells of a patch lack after corrections that would empty some of them: the twin of `share_deficit` in the engine's operators.
+struct Deficit {
+  REAL of[COMPONENTS];
+  REAL total;
+};
+
+// Lets the emptied cells keep a tenth of component 0. One thread.
+RS_FN void correct_emptied(const CorrectionParameters& p, int row, const unsigned* emptied, Deficit& deficit) {
+  EACH_COMPONENT(c) deficit.of[c] = REAL(0);
+  REAL* first = row_of(p.level, row);
+  int one = -1;
+  for (int cell = 0; cell < CELLS; ++cell) {
+    if (!(emptied[cell / 32] >> cell % 32 & 1)) continue;
+    if (one < 0) one = cell;
+    REAL sums[COMPONENTS], u[COMPONENTS], before[COMPONENTS];
+    sums_of(p, row, cell, sums);
+    EACH_COMPONENT(c) before[c] = first[c * CELLS + cell];
+    const REAL part = (REAL(0.1) * before[0] - before[0]) / sums[0];
+    EACH_COMPONENT(c) {
+      const REAL given = part * sums[c];
+      u[c] = before[c] + given;
+      if (c < field::LEADING) deficit.of[c] += sums[c] - given;
+    }
+    store_corrected(p, first + cell, u, before);
+  }
+  deficit.total = REAL(0);
+  for (int cell = 0; cell < CELLS; ++cell) deficit.total += first[cell];
+  if (deficit.total + REAL(2) * deficit.of[0] <= REAL(0)) {
+    deficit.total = REAL(0);
+    REAL u[COMPONENTS], before[COMPONENTS];
+    EACH_COMPONENT(c) u[c] = before[c] = first[c * CELLS + one];
+    u[0] = before[0] + deficit.of[0];
+    store_corrected(p, first + one, u, before);
+  }
+}
+
+// Takes the share of a cell from it.
+RS_FN void take_share(const CorrectionParameters& p, int row, int cell, const Deficit& deficit) {
+  REAL* values = row_of(p.level, row) + cell;
+  REAL u[COMPONENTS], before[COMPONENTS];
+  EACH_COMPONENT(c) before[c] = values[c * CELLS];
+  const REAL share = before[0] / deficit.total;
+  for (int c = 0; c < field::LEADING; ++c) u[c] = before[c] + share * deficit.of[c];
+  const REAL kept = u[0] / before[0];
+  for (int c = field::LEADING; c < COMPONENTS; ++c) u[c] = before[c] * kept;
+  store_corrected(p, values, u, before);
 }
 
 }  // namespace mesh
@@ -146,7 +208,21 @@ KERNEL(mesh_commit, mesh::parameters::CommitParameters<mesh::REAL>) {
 // Replaces coarse by fine fluxes in the cells next to coarse-fine faces. One block per patch.
 KERNEL(mesh_correct, mesh::CorrectionParameters) {
   using namespace mesh;
+  SHARED unsigned emptied[CELLS / 32 + 1];
+  SHARED Deficit deficit;
   const int row = p.rows[launch::block()];
-  EACH(cell, CELLS) correct_cell(p, row, cell);
+  EACH(word, CELLS / 32 + 1) emptied[word] = 0;
+  launch::barrier();
+  EACH(cell, CELLS) {
+    if (!correct_cell(p, row, cell)) {
+      launch::atomic_or(&emptied[cell / 32], 1u << cell % 32);
+      launch::atomic_or(&emptied[CELLS / 32], 1u);
+    }
+  }
+  launch::barrier();
   if (launch::thread() == 0) p.stale[row] = 1;
+  if (!emptied[CELLS / 32]) return;
+  if (launch::thread() == 0) correct_emptied(p, row, emptied, deficit);
+  launch::barrier();
+  if (deficit.total > REAL(0)) EACH(cell, CELLS) take_share(p, row, cell, deficit);
 }

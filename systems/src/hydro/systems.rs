@@ -129,11 +129,12 @@ fn fastest_cell(
                 let speed = fast_speed(w[0], w[4].max(0.0), field[axis], across, model.gamma);
                 (w[axis + 1].abs() + speed) / width[axis]
             };
-            // a value that is not a number comes first
+            // an unphysical state comes first
             let rate = along(0) + along(1) + along(2);
-            let rate = match rate.is_nan() || !state.iter().all(|value| value.is_finite()) {
-                true => f64::INFINITY,
-                false => rate,
+            let is_physical = w[0] > 0.0 && w[4] > 0.0 && state.iter().all(|x| x.is_finite());
+            let rate = match is_physical && !rate.is_nan() {
+                true => rate,
+                false => f64::INFINITY,
             };
             if fastest.is_none_or(|(most, ..)| rate > most) {
                 fastest = Some((rate, row, cell, w));
