@@ -5,7 +5,7 @@ use super::pool::{Field, Pool};
 use super::storage::with_storage;
 use nestar_device::{Lane, Real};
 use nestar_engine_device::DeviceError;
-use nestar_engine_mesh::Topology;
+use nestar_engine_mesh::{Topology, parallel};
 use nestar_kernels::{CELLS, PATCH};
 
 /// A cell of a patch of this rank.
@@ -119,8 +119,9 @@ impl<F: Field> Pool<F> {
                 let state: Vec<R> = state.iter().map(|x| R::lit(*x)).collect();
                 (states.physical)(&state, 1)
             };
-            let mut all = values.chunks_exact(self.components());
-            all.position(|state| !is_physical(state))
+            let components = self.components();
+            let state = |n: usize| &values[n * components..][..components];
+            parallel::first_index(values.len() / components, |n| !is_physical(state(n)))
         })
     }
 }

@@ -65,6 +65,19 @@ pub fn max_of_indices(count: usize, work: impl Fn(usize) -> u64 + Sync) -> u64 {
     largest.into_inner()
 }
 
+/// Returns the first index below `count` for which `test` is true.
+pub fn first_index(count: usize, test: impl Fn(usize) -> bool + Sync) -> Option<usize> {
+    let first = AtomicU64::new(u64::MAX);
+    // tests are short
+    for_each_index(count, 1024, &|n| {
+        if test(n) {
+            first.fetch_min(n as u64, Relaxed);
+        }
+    });
+    let first = first.into_inner();
+    (first < u64::MAX).then_some(first as usize)
+}
+
 /// Returns the values of `work` for each index below `count`, in order.
 pub fn map_indices<U: Send>(count: usize, work: impl Fn(usize) -> U + Sync) -> Vec<U> {
     let mut values = Vec::with_capacity(count);

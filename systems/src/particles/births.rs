@@ -38,7 +38,7 @@ pub struct NewParticle {
     pub offset: [f64; 3],
     /// Velocity, code units.
     pub velocity: [f64; 3],
-    /// Mass, above 0.
+    /// Mass, above 0. A scalar `mass_remainder` of the species gets what the stored mass lacks.
     pub mass: f64,
     /// Scalars, in the order of the species; missing ones are 0.
     pub scalars: Vec<f64>,
@@ -502,8 +502,12 @@ impl Species {
                     let new = &of_row[n].particle;
                     gained += rounded(new.mass) as i64 - rounded(own.mass) as i64;
                     self.mass_gain += (new.mass - own.mass).max(0.0);
-                    (own.mass, own.velocity) = (new.mass, new.velocity);
+                    let [mass, remainder] = self.split_mass(new.mass);
+                    (own.mass, own.velocity) = (mass, new.velocity);
                     own.scalars.clone_from(&new.scalars);
+                    if let Some(n) = self.mass_remainder() {
+                        own.scalars[n] = remainder;
+                    }
                     self.encode(&own, record);
                     replaced += 1;
                 }
@@ -593,12 +597,11 @@ impl NewParticle {
             let units = (offset * 18_446_744_073_709_551_616.0) as u64;
             record.extend_from_slice(bytemuck::bytes_of(&R::narrow(units)));
         }
-        let missing = species.scalars.len() - self.scalars.len();
-        let scalars = self
-            .scalars
-            .iter()
-            .copied()
-            .chain(std::iter::repeat_n(0.0, missing));
+        let mut scalars = self.scalars.clone();
+        scalars.resize(species.scalars.len(), 0.0);
+        if let Some(n) = species.mass_remainder() {
+            [_, scalars[n]] = species.split_mass(self.mass);
+        }
         let numbers = self.velocity.into_iter().chain([0.0; 3]).chain([self.mass]);
         for number in numbers.chain(scalars) {
             record.extend_from_slice(bytemuck::bytes_of(&R::lit(number)));

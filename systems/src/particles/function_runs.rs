@@ -70,6 +70,7 @@ impl Species {
             let rows = call.topology.rows(at.level).iter().zip(0usize..);
             let places: BTreeMap<u32, usize> = rows.map(|(&row, place)| (row, place)).collect();
             found.sort_unstable_by_key(|(own, _)| (places.get(&own.row), own.particle.id));
+            self.complete_masses(found.iter_mut().map(|(own, _)| own));
             all.extend(found);
         }
         Ok(all)

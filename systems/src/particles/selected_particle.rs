@@ -18,7 +18,7 @@ pub struct SelectedParticle {
     pub patch: [i32; 3],
     /// Offset in the patch in units of 2^-64 of its width.
     pub offset: [u64; 3],
-    /// The particle.
+    /// The particle. Its mass includes the scalar `mass_remainder`, if the species has it.
     pub particle: Particle,
 }
 
@@ -68,6 +68,13 @@ impl Species {
             patch: topology.index(row),
             offset: [0, 1, 2].map(offset),
             particle: self.decode(topology, level, row, record),
+        }
+    }
+
+    /// Adds the remainder of the mass to the masses of selected particles.
+    pub(super) fn complete_masses<'a>(&self, all: impl Iterator<Item = &'a mut SelectedParticle>) {
+        if let Some(n) = self.mass_remainder() {
+            all.for_each(|found| found.particle.mass += found.particle.scalars[n]);
         }
     }
 }

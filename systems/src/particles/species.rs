@@ -7,10 +7,12 @@ use super::patch_exchange::DriftResult;
 use crate::units::ACCELERATION;
 use nestar_deck::deck;
 use nestar_device::random::Stream;
+use nestar_device::{Lane, Real};
 use nestar_engine::comm::Comm;
 use nestar_engine::data::device::DeviceTopology;
 use nestar_engine::data::{MigrationBatch, ParticleGroup, ParticleSet, Precision};
 use nestar_engine::device::{DeviceError, Kernel};
+use nestar_engine::in_precision;
 use nestar_engine::mesh::Topology;
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
@@ -157,6 +159,22 @@ impl Species {
             escaped: Vec::new(),
             audited: None,
         }
+    }
+
+    /// Returns the number of the scalar `mass_remainder`, which holds what the stored masses lack by rounding to single precision, if the
+    /// species has it. Births and changes of particles fill it in, and selected particles have the sum as their mass.
+    #[must_use]
+    pub(super) fn mass_remainder(&self) -> Option<usize> {
+        self.scalars
+            .iter()
+            .position(|name| name == "mass_remainder")
+    }
+
+    /// Splits a mass into the part that is stored and the remainder.
+    #[must_use]
+    pub(super) fn split_mass(&self, mass: f64) -> [f64; 2] {
+        let stored = in_precision!(self.precision, R => R::lit(mass).to_f64());
+        [stored, mass - stored]
     }
 
     /// Tells the audit (`run.audit`) that a plugin has created or removed particles; the next audit takes the

@@ -2,7 +2,7 @@
 
 use super::accretion::{Accretion, AccretionRule, Gain, Sink, Threshold};
 use super::cells::dense_minimum;
-use super::config::{NEEDED, REMAINDER, SinksConfig};
+use super::config::{NEEDED, SinksConfig};
 use super::formation::{Candidate, Formation};
 use super::rules::SinkRule;
 use super::volumes::{Neighbourhood, Point};
@@ -38,7 +38,6 @@ pub(super) struct SinkSettings {
 pub(super) struct SinkColumns {
     birth_time: Option<usize>,
     spin: [Option<usize>; 3],
-    remainder: Option<usize>,
     birth_mass: Option<usize>,
     /// For each scalar of the gas.
     accreted: Vec<Option<usize>>,
@@ -52,7 +51,6 @@ impl SinkColumns {
         Self {
             birth_time,
             spin,
-            remainder: find(REMAINDER),
             birth_mass: find("birth_mass"),
             accreted: gas
                 .iter()
@@ -68,7 +66,7 @@ impl SinkColumns {
         let mut numbers = vec![f64::from_bits(particle.id)];
         numbers.extend(sink.place_on(level));
         numbers.extend(particle.velocity);
-        numbers.push(particle.mass + scalar(self.remainder));
+        numbers.push(particle.mass);
         numbers.extend(self.spin.map(scalar));
         numbers.extend(self.accreted.iter().map(|n| scalar(*n)));
         numbers
@@ -87,16 +85,14 @@ impl SinkColumns {
         }
     }
 
-    /// Sets the scalars of a particle to those of a sink with its gain, and its mass to the total one, rounded by `round`.
-    fn set(&self, sink: &Sink, gain: &Gain, round: fn(f64) -> f64, particle: SinkNumbers) {
-        let total = sink.mass + gain.mass;
-        *particle.mass = round(total);
+    /// Sets the mass and the scalars of a particle to those of a sink with its gain.
+    fn set(&self, sink: &Sink, gain: &Gain, particle: SinkNumbers) {
+        *particle.mass = sink.mass + gain.mass;
         let mut set = |n: Option<usize>, value: f64| {
             if let Some(n) = n {
                 particle.scalars[n] = value;
             }
         };
-        set(self.remainder, total - round(total));
         for axis in 0..3 {
             set(self.spin[axis], sink.spin[axis] + gain.spin[axis]);
         }
@@ -286,7 +282,7 @@ pub(super) fn accrete(
         ended: &ended,
     };
     change.apply_to_gas(&rows, &mut gas)?;
-    change.apply_to_particles(rule.round, &mut births)?;
+    change.apply_to_particles(&mut births)?;
     let mut taken: [ExactSum; TAKEN.len()] = Default::default();
     if births.ranks().rank() == 0 {
         accreted.into_iter().for_each(|mass| taken[0].add(mass));
@@ -333,11 +329,7 @@ impl SinkChange<'_> {
     }
 
     /// Changes the sinks of this rank, creates new ones and removes those that have merged. Collective.
-    fn apply_to_particles(
-        &self,
-        round: fn(f64) -> f64,
-        births: &mut ParticleBirths,
-    ) -> Result<(), Error> {
+    fn apply_to_particles(&self, births: &mut ParticleBirths) -> Result<(), Error> {
         let settings = &self.input.settings;
         let species = &settings.config.species;
         let number_of = |id: u64| {
@@ -359,7 +351,7 @@ impl SinkChange<'_> {
                     mass: &mut own.particle.mass,
                     scalars: &mut own.particle.scalars,
                 };
-                settings.columns.set(sink, gain, round, numbers);
+                settings.columns.set(sink, gain, numbers);
                 changed.push(own);
             }
         }
@@ -373,7 +365,7 @@ impl SinkChange<'_> {
         let born = born.filter(|(n, _)| self.accretion.gains[*n].mass > 0.0);
         let scalars = births.species().named(species)?.scalars.len();
         let born: Vec<NewParticle> = born
-            .map(|(n, at)| self.new_sink(*n, *at, round, scalars))
+            .map(|(n, at)| self.new_sink(*n, *at, scalars))
             .collect();
         if self.sinks.sinks.iter().any(|sink| sink.id.is_none()) {
             births.add(species, &born)?;
@@ -382,13 +374,7 @@ impl SinkChange<'_> {
     }
 
     /// Returns a sink that forms in a cell of this rank.
-    fn new_sink(
-        &self,
-        number: usize,
-        at: CellAddress,
-        round: fn(f64) -> f64,
-        scalars: usize,
-    ) -> NewParticle {
+    fn new_sink(&self, number: usize, at: CellAddress, scalars: usize) -> NewParticle {
         let (sink, gain) = (&self.sinks.sinks[number], &self.accretion.gains[number]);
         let columns = &self.input.settings.columns;
         let mut born = NewParticle {
@@ -402,7 +388,7 @@ impl SinkChange<'_> {
             mass: &mut born.mass,
             scalars: &mut born.scalars,
         };
-        columns.set(sink, gain, round, numbers);
+        columns.set(sink, gain, numbers);
         if let Some(n) = columns.birth_time {
             born.scalars[n] = self.input.clock.end;
         }

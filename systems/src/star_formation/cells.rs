@@ -83,6 +83,7 @@ pub(super) struct SchmidtRule<R> {
     pub jeans_mass: R,
     /// Coarsest level.
     pub min_level: R,
+    pub velocity: VelocityRule<R>,
     pub masses: StarMasses<R>,
 }
 
@@ -109,24 +110,47 @@ pub(super) fn schmidt_stars<R: Real>(
     form_star(gas, metallicity, expected, at, &p.masses)
 }
 
-/// Divergence of the velocity where the gas is dense and converges.
+/// Conditions for the velocity around a cell.
 #[device]
-pub(super) fn converging_gas<R: Real>(
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VelocityRule<R> {
+    /// Lowest density of the gas.
+    pub density: R,
+    /// Above 0: the gas converges.
+    pub converging: R,
+    /// Upper limit of the squares of divergence and curl of the velocity, over the density.
+    pub most_motion: R,
+}
+
+/// Squares of divergence and curl of the velocity, where dense gas meets the conditions.
+#[device]
+pub(super) fn gathering_gas<R: Real>(
     u: &Stencil<R, Conserved<R>>,
     at: &Place<R>,
-    density: R,
+    p: &VelocityRule<R>,
 ) -> CellRecord<R> {
-    let mut divergence = 0.0;
+    let mut gradient = [[R::from_f64(0.0f64); 3]; 3];
     for axis in 0..3 {
         let mut step = [0i32; 3];
         step[axis] = 1i32;
         let above = u.at(step[0], step[1], step[2]);
         let below = u.at(-step[0], -step[1], -step[2]);
-        let change = above.momentum[axis] / above.density - below.momentum[axis] / below.density;
-        divergence += change / (2.0 * at.width[axis]);
+        for n in 0..3 {
+            let change = above.momentum[n] / above.density - below.momentum[n] / below.density;
+            gradient[axis][n] = change / (2.0 * at.width[axis]);
+        }
     }
+    let divergence = gradient[0][0] + gradient[1][1] + gradient[2][2];
+    let mut squares = divergence * divergence;
+    for axis in 0..3 {
+        let (b, c) = ((axis + 1) % 3, (axis + 2) % 3);
+        let curl = gradient[b][c] - gradient[c][b];
+        squares += curl * curl;
+    }
+    let density = u.at(0, 0, 0).density;
+    let is_gathering = p.converging <= 0.0 || divergence < 0.0;
     CellRecord::<R> {
-        found: divergence < 0.0 && u.at(0, 0, 0).density >= density,
-        record: divergence,
+        found: density >= p.density && is_gathering && squares < p.most_motion * density,
+        record: squares,
     }
 }

@@ -29,6 +29,10 @@ pub struct StarFormationConfig {
     /// Stars form where gas converges only: the divergence of the velocity is negative.
     #[key(default = false)]
     pub converging: bool,
+    /// Largest virial parameter of the gas from which stars form, (|div v|^2 + |curl v|^2)/(2 G rho) (Hopkins et al. 2013, eq. 3). Gas that
+    /// is bound by its gravity against its motion has values below 1.
+    #[key(above = 0.0)]
+    pub virial_parameter: Option<f64>,
     /// Stars form in cells with more gas than a Jeans mass only, pi^(5/2) c^3/(6 G^(3/2) rho^(1/2)).
     #[key(default = false)]
     pub jeans_mass: bool,

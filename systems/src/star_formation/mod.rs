@@ -19,7 +19,7 @@ use crate::fields::{Gas, GasFloors, GasModel, GravitationalConstant};
 use crate::order::Advance;
 use crate::register::Register;
 use crate::units::Units;
-use cells::{SchmidtRule, converging_gas, schmidt_stars};
+use cells::{SchmidtRule, VelocityRule, gathering_gas, schmidt_stars};
 use nestar_deck::DeckError;
 use nestar_engine::data::criteria::CellQuantity;
 use nestar_engine::data::{DerivedInputs, Parameters, Pool};
@@ -28,7 +28,7 @@ use nestar_engine::step::{Catalogue, Remarks};
 use nestar_engine::{Engine, Error, Plugin};
 use std::f64::consts::PI;
 use std::sync::Arc;
-use systems::{ConvergingCells, StarFormationRule, find_converging_gas, form_stars};
+use systems::{GatheringCells, StarFormationRule, find_gathering_gas, form_stars};
 
 /// Plugin for the table `[star_formation]`.
 pub struct StarFormation;
@@ -60,11 +60,11 @@ impl Plugin for StarFormation {
             parameters,
             numbers,
         });
-        if config.converging {
-            sim.world.init_resource::<ConvergingCells>();
+        if config.converging || config.virial_parameter.is_some() {
+            sim.world.init_resource::<GatheringCells>();
             sim.selection()
-                .prepare::<Gas>("converging_gas", Pool::prepare_collect::<converging_gas>);
-            sim.chain_in(Advance::Predict, (find_converging_gas, form_stars));
+                .prepare::<Gas>("gathering_gas", Pool::prepare_collect::<gathering_gas>);
+            sim.chain_in(Advance::Predict, (find_gathering_gas, form_stars));
         } else {
             sim.system_in(Advance::Predict, form_stars);
         }
@@ -114,13 +114,20 @@ fn parameters(
     let at = move |units: Units, a: f64| {
         let gravity = gravity * a;
         let jeans = PI * PI * PI.sqrt() / (6.0 * gravity * gravity.sqrt());
+        let density = config.threshold_cm3 / (config.hydrogen_fraction * units.number_density());
+        let virial = config.virial_parameter.unwrap_or(f64::INFINITY);
         SchmidtRule {
-            density: config.threshold_cm3 / (config.hydrogen_fraction * units.number_density()),
+            density,
             temperature_k: config.temperature_k.unwrap_or(f64::INFINITY),
             efficiency: config.efficiency,
             fall_time: (3.0 * PI / (32.0 * gravity)).sqrt(),
             jeans_mass: if config.jeans_mass { jeans } else { 0.0 },
             min_level: f64::from(config.min_level),
+            velocity: VelocityRule {
+                density,
+                converging: f64::from(u8::from(config.converging)),
+                most_motion: 2.0 * gravity * virial,
+            },
             masses: StarMasses {
                 least: config.least_mass,
                 most_of_cell: config.most_of_cell,

@@ -1,6 +1,6 @@
 //! Systems of star formation.
 
-use super::cells::{FormingStar, SchmidtRule, converging_gas, schmidt_stars};
+use super::cells::{FormingStar, SchmidtRule, gathering_gas, schmidt_stars};
 use super::config::SCALARS;
 use crate::births::{NewParticle, ParticleBirths};
 use crate::fields::{Gas, GasLosses, GasModel};
@@ -34,22 +34,22 @@ impl StarFormationRule {
     }
 }
 
-/// Cells of the level in which gas is dense and converges, in the order of rows and cells.
+/// Cells of the level in which gas is dense and moves as stars need it, in the order of rows and cells.
 #[derive(Resource, Default)]
-pub(super) struct ConvergingCells(Vec<CellAddress>);
+pub(super) struct GatheringCells(Vec<CellAddress>);
 
-/// Finds the dense cells of the level in which gas converges.
-pub(super) fn find_converging_gas(
+/// Finds the dense cells of the level in which the gas converges and is bound, as far as the deck asks for it.
+pub(super) fn find_gathering_gas(
     rows: LevelRows,
     clock: Res<LevelClock>,
     gas: Read<Gas, 1>,
     rule: Res<StarFormationRule>,
-    mut converging: ResMut<ConvergingCells>,
+    mut gathering: ResMut<GatheringCells>,
 ) {
-    let density = [rule.in_step(&rows, &clock).density];
-    let found = gas.collect::<converging_gas>(&rows, (), &density);
-    converging.0 = found.iter().map(|dense| dense.at).collect();
-    converging.0.sort_unstable();
+    let velocity = rule.in_step(&rows, &clock).velocity;
+    let found = gas.collect::<gathering_gas>(&rows, (), &velocity);
+    gathering.0 = found.iter().map(|dense| dense.at).collect();
+    gathering.0.sort_unstable();
 }
 
 /// Turns gas of the level into stars at the end of its step.
@@ -57,14 +57,14 @@ pub(super) fn form_stars(
     rows: LevelRows,
     clock: Res<LevelClock>,
     rule: Res<StarFormationRule>,
-    converging: Option<Res<ConvergingCells>>,
+    gathering: Option<Res<GatheringCells>>,
     mut gas: Write<Gas>,
     mut stars: StarBirths,
 ) -> Result<(), Error> {
     let parameters = rule.in_step(&rows, &clock);
     let mut found = gas.collect::<schmidt_stars>(&rows, &*rule.numbers, &parameters);
-    if let Some(converging) = converging {
-        let is_there = |star: &StarCell| converging.0.binary_search(&star.at).is_ok();
+    if let Some(gathering) = gathering {
+        let is_there = |star: &StarCell| gathering.0.binary_search(&star.at).is_ok();
         found.retain(is_there);
     }
     stars.form(&rows, &mut gas, &rule.species, &found)
@@ -109,9 +109,10 @@ impl StarBirths<'_> {
         let cells: Vec<CellAddress> = found.iter().map(|star| star.at).collect();
         let mut states = gas.cells(level, &cells)?;
         let count = CellSource::count(&*gas);
-        for (star, state) in found.iter().zip(states.chunks_exact_mut(count)) {
-            self.model.reduce(state, star.record.kept);
-        }
+        let model = &self.model;
+        parallel::for_each_chunk(&mut states, count, 256, |n, state| {
+            model.reduce(state, found[n].record.kept);
+        });
         match gas.set_cells(rows, level, &cells, &states) {
             None => Ok(()),
             Some(n) => Err(Error::Setup(format!(

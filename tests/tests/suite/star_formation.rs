@@ -223,6 +223,33 @@ fn a_resumed_run_forms_the_same_stars() {
     assert_eq!(digests(&whole.run()).last(), digests(&parts.run()).last());
 }
 
+/// With the scalar `mass_remainder`, gas and stars keep the mass to 1e-14 in both precisions.
+#[test]
+fn a_birth_keeps_the_mass_in_both_precisions() {
+    let text = BOX.replace("\"birth_mass\"]", "\"birth_mass\", \"mass_remainder\"]");
+    assert_ne!(text, BOX);
+    for precision in ["double", "single"] {
+        let precision = format!("run.precision={precision}");
+        // a volume that is no power of two
+        let edges = "domain.right_edge=[143, 143, 143]";
+        let settings = [&*precision, edges, "star_formation.least_mass=123.4"];
+        let mut stepper = Stepper::new(&text, &settings);
+        let before = stepper.0.with(|sim| totals(sim))[0];
+        stepper.steps(1);
+        let after = stepper.0.with(|sim| totals(sim))[0];
+        let stars = particles(&mut stepper, "stars");
+        let stored: f64 = stars.iter().map(|star| star.mass).sum();
+        let rest: f64 = stars.iter().map(|star| star.scalars[2]).sum();
+        let error = (after + (stored + rest) - before) / before;
+        println!(
+            "{precision}: {} stars, {error:e}, remainder {rest:e}",
+            stars.len()
+        );
+        assert!(stars.len() > 20 && error.abs() < 1e-14, "{error:e}");
+        assert_eq!(rest == 0.0, precision.ends_with("double"));
+    }
+}
+
 /// Temperature, a formula, converging gas, the Jeans mass and the coarsest level select cells.
 #[test]
 fn conditions_select_the_gas() {
@@ -250,6 +277,21 @@ fn conditions_select_the_gas() {
             .all(|star| (38.0..122.0).contains(&star.position[0]))
     );
     assert_eq!(stars(&["star_formation.jeans_mass=true"]).len(), 0);
+    // uniform shear of 0.5 km/s in a parsec, in gas of 1 Msun/pc^3: 0.25/(2 G rho) = 29
+    let shear = |limit: &str| {
+        let limit = format!("star_formation.virial_parameter={limit}");
+        let settings = [
+            &*limit,
+            "mesh.max_level=0",
+            "initial.velocity_x=0",
+            "initial.velocity_y=0.5*x",
+            "initial.density=1",
+        ];
+        let inside = |star: &Particle| (20.0..140.0).contains(&star.position[0]);
+        stars(&settings).iter().filter(|star| inside(star)).count()
+    };
+    assert_eq!(shear("28.5"), 0);
+    assert!(shear("29.6") > 0);
     let fine = stars(&["star_formation.min_level=2"]).len();
     assert!(fine > 0 && fine < all, "{fine} of {all}");
 }
