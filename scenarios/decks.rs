@@ -15,7 +15,7 @@ macro_rules! shipped {
 }
 
 /// All decks, sorted by name.
-pub const DECKS: [ShippedDeck; 77] = shipped![
+pub const DECKS: [ShippedDeck; 78] = shipped![
     "acoustic-wave",
     "alfven-wave",
     "blast-adaptive",
@@ -90,6 +90,7 @@ pub const DECKS: [ShippedDeck; 77] = shipped![
     "tracers",
     "tracers-turbulence",
     "two-body",
+    "wind-patch",
     "zarr",
     "zoom-halo",
     "zoom-parent",

@@ -39,15 +39,15 @@ fn slow_stars<R: Real>(u: Conserved<R>, at: &Place<R>, p: &Rule<R>) -> CellRecor
 }
 
 /// Gives everything to the cell of the star.
-fn bubble(event: &FeedbackEvent, _: &Surroundings, offset: [i32; 3]) -> Injection {
-    match offset {
+fn bubble(event: &FeedbackEvent, _: &Surroundings) -> Injections {
+    Injection::at_offsets(|offset| match offset {
         [0, 0, 0] => Injection {
             mass: event.mass,
             energy: event.energy,
             ..Injection::default()
         },
         _ => Injection::default(),
-    }
+    })
 }
 
 impl Plugin for StarRule {

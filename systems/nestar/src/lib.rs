@@ -69,8 +69,8 @@ pub mod births {
         NewParticle, ParticleBirths, ParticlesOnDemand, SelectedParticle,
     };
     pub use nestar_systems::feedback::{
-        FeedbackEvent, FeedbackKinds, Injection, Surroundings, kinetic, mechanical, shell_radius,
-        thermal,
+        FeedbackEvent, FeedbackKinds, Injection, Injections, Surroundings, kinetic, mechanical,
+        shell_radius, thermal,
     };
     pub use nestar_systems::sinks::{
         FormingSink, SinkCell, SinkRule, SinkRules, SinkState, bound_excess, is_collapsing,

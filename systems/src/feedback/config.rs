@@ -7,7 +7,7 @@ use nestar_engine::mesh::Topology;
 use nestar_engine::{Engine, Error};
 
 /// Supernovae of the stars of a species: `delay` after the birth of a star, with one supernova per `mass_per_event` of its mass at
-/// birth, or at random ages by `rates`, or both. The gas around the star gets mass, momentum, energy and metals. Needs a table
+/// birth, or at random ages by `rates`, or both. Stars may also lose mass by `winds`. The gas around the star gets mass, momentum, energy and metals. Needs a table
 /// `[units]`. The species has the scalars `birth_time` and `birth_mass`, which `[star_formation]` fills in.
 #[deck]
 pub struct FeedbackConfig {
@@ -41,6 +41,9 @@ pub struct FeedbackConfig {
     /// Events at random ages, such as supernovae of type Ia.
     #[key(default = Vec::new())]
     pub rates: Vec<EventRateConfig>,
+    /// Winds of stars, which blow at all multiples of `interval`.
+    #[key(default = Vec::new())]
+    pub winds: Vec<WindConfig>,
     /// Seed of the random numbers of `rates`.
     #[key(default = 0)]
     pub seed: u32,
@@ -66,22 +69,64 @@ pub struct EventRateConfig {
     pub metals: f64,
 }
 
+/// A wind of stars: mass that they lose all the time, with its kinetic energy.
+#[deck]
+pub struct WindConfig {
+    /// Ages of stars for `loss`, ascending. A star has no wind before the first and after the last one.
+    #[key(unit = "time")]
+    pub age: Vec<f64>,
+    /// Mass that a star loses per time, over its mass at birth, at each age; linear in between.
+    #[key(unit = "1/time")]
+    pub loss: Vec<f64>,
+    /// Speed of the wind. Its kinetic energy is the energy of the wind.
+    #[key(unit = "length/time", min = 0.0)]
+    pub speed: f64,
+    /// Mass fraction of metals in the wind, for the scalar `metal` of the gas.
+    #[key(default = 0.0, min = 0.0, max = 1.0)]
+    pub metals: f64,
+    /// What the wind gives to the cells around the star, one of the words of `feedback.kind`. Default: `kinetic`, momentum away from the
+    /// star that has the whole energy.
+    #[key(default = "kinetic".into())]
+    pub kind: String,
+}
+
+/// Returns the key of a rate that is wrong, with the reason. `name` is the key of the rates.
+fn fault_of_rates(
+    age: &[f64],
+    rate: &[f64],
+    name: &'static str,
+) -> Option<(&'static str, &'static str)> {
+    let ascends = age.windows(2).all(|pair| pair[0] < pair[1]);
+    let is_positive = |all: &[f64]| all.iter().all(|x| x.is_finite() && *x >= 0.0);
+    match () {
+        () if age.len() < 2 || !ascends || !is_positive(age) => {
+            Some(("age", "give at least two ascending ages, not negative"))
+        }
+        () if rate.len() != age.len() => Some((name, "give one rate for each age")),
+        () if !is_positive(rate) => Some((name, "rates must not be negative")),
+        () => None,
+    }
+}
+
 impl EventRateConfig {
     /// Returns the key that is wrong, with the reason.
     fn fault(&self) -> Option<(&'static str, &'static str)> {
-        let ascends = self.age.windows(2).all(|pair| pair[0] < pair[1]);
-        let is_positive = |all: &[f64]| all.iter().all(|x| x.is_finite() && *x >= 0.0);
-        match () {
-            () if self.age.len() < 2 || !ascends || !is_positive(&self.age) => {
-                Some(("age", "give at least two ascending ages, not negative"))
-            }
-            () if self.rate.len() != self.age.len() => Some(("rate", "give one rate for each age")),
-            () if !is_positive(&self.rate) => Some(("rate", "rates must not be negative")),
-            () if self.metals > self.ejecta => {
-                Some(("metals", "an event cannot return more metals than `ejecta`"))
-            }
-            () => None,
-        }
+        let metals = "an event cannot return more metals than `ejecta`";
+        let metals = (self.metals > self.ejecta).then_some(("metals", metals));
+        fault_of_rates(&self.age, &self.rate, "rate").or(metals)
+    }
+}
+
+impl WindConfig {
+    /// Returns the key that is wrong, with the reason.
+    fn fault(&self) -> Option<(&'static str, &'static str)> {
+        let fault = fault_of_rates(&self.age, &self.loss, "loss");
+        let pairs = self.age.windows(2).zip(self.loss.windows(2));
+        let lost: f64 = pairs
+            .map(|(age, loss)| 0.5 * (loss[0] + loss[1]) * (age[1] - age[0]))
+            .sum();
+        let whole = "the star would lose more than its mass at birth: the integral over `age` must be at most 1";
+        fault.or((lost > 1.0).then_some(("loss", whole)))
     }
 }
 
@@ -101,12 +146,12 @@ impl FeedbackConfig {
             let why = "feedback is not supported in an expanding universe: remove one of the tables [feedback] and [cosmology]";
             return refuse("feedback", why.into());
         }
-        if !kinds.contains(&&*self.kind) {
+        let all_kinds = self.kinds();
+        if let Some((key, kind)) = all_kinds.iter().find(|(_, kind)| !kinds.contains(kind)) {
             let why = format!(
-                "there is no kind {:?} of feedback: choose one of {kinds:?}",
-                self.kind
+                "there is no kind {kind:?} of feedback: choose one of {kinds:?} for `{key}`"
             );
-            return refuse("feedback.kind", why);
+            return refuse(key, why);
         }
         let model = sim.world.resource::<GasModel>();
         if model.frozen || !model.equation.has_energy() {
@@ -124,10 +169,10 @@ impl FeedbackConfig {
         }
         let width = sim.world.resource::<Topology>().domain.cell_width(0);
         let are_cubic = width.iter().all(|w| (w / width[0] - 1.0).abs() < 1e-6);
-        if matches!(&*self.kind, "mechanical" | "kinetic") && !are_cubic {
+        let is_radial = |(_, kind): &&(String, &str)| matches!(*kind, "mechanical" | "kinetic");
+        if let Some((key, kind)) = all_kinds.iter().find(is_radial).filter(|_| !are_cubic) {
             let why = format!(
-                "{} feedback needs cubic cells: choose `domain.cells` in proportion to the edges, or `feedback.kind = \"thermal\"`",
-                self.kind
+                "{kind} feedback needs cubic cells: choose `domain.cells` in proportion to the edges, or `{key} = \"thermal\"`"
             );
             return refuse("domain.cells", why);
         }
@@ -136,26 +181,42 @@ impl FeedbackConfig {
         self.check_species(sim)
     }
 
+    /// Returns the kinds of the events that there are, with their keys.
+    fn kinds(&self) -> Vec<(String, &str)> {
+        let mut all = Vec::new();
+        if self.delay.is_some() || !self.rates.is_empty() || self.winds.is_empty() {
+            all.push(("feedback.kind".into(), &*self.kind));
+        }
+        let winds = self.winds.iter().enumerate();
+        all.extend(winds.map(|(n, wind)| (format!("feedback.winds[{n}].kind"), &*wind.kind)));
+        all
+    }
+
     /// Checks the times of events.
     ///
     /// # Errors
     /// There are none, or a key that they need is missing or wrong.
     fn check_times(&self, sim: &Engine) -> Result<(), Error> {
         let refuse = |key: &str, why: &str| Err(sim.deck.error_at(key, why).into());
-        for (n, rate) in self.rates.iter().enumerate() {
-            if let Some((key, why)) = rate.fault() {
-                let key = format!("feedback.rates[{n}].{key}");
-                return refuse(&key, &format!("`{key}`: {why}"));
-            }
+        let rates = self.rates.iter().enumerate();
+        let rates = rates.map(|(n, rate)| (format!("rates[{n}]"), rate.fault()));
+        let winds = self.winds.iter().enumerate();
+        let winds = winds.map(|(n, wind)| (format!("winds[{n}]"), wind.fault()));
+        if let Some((table, (key, why))) = rates
+            .chain(winds)
+            .find_map(|(table, fault)| Some((table, fault?)))
+        {
+            let key = format!("feedback.{table}.{key}");
+            return refuse(&key, &format!("`{key}`: {why}"));
         }
         match (self.delay, self.mass_per_event, self.energy) {
-            (None, None, None) if self.rates.is_empty() => refuse(
+            (None, None, None) if self.rates.is_empty() && self.winds.is_empty() => refuse(
                 "feedback",
-                "stars need events: give `delay`, `mass_per_event` and `energy`, or `rates`",
+                "stars need events: give `delay`, `mass_per_event` and `energy`, or `rates`, or `winds`",
             ),
             (None, None, None) if self.interval.is_none() => refuse(
                 "feedback",
-                "events at random ages need `interval`, the time between two times of explosions",
+                "events at random ages and winds need `interval`, the time between two times of events",
             ),
             (None, None, None) | (Some(_), Some(_), Some(_)) => Ok(()),
             _ => refuse(
@@ -187,9 +248,13 @@ impl FeedbackConfig {
         let of_rates = self.rates.iter().enumerate();
         let of_rates =
             of_rates.map(|(n, rate)| (format!("feedback.rates[{n}].metals"), rate.metals));
+        let of_winds = self.winds.iter().enumerate();
+        let of_winds =
+            of_winds.map(|(n, wind)| (format!("feedback.winds[{n}].metals"), wind.metals));
         let mut all = [("feedback.metals".to_string(), self.metals)]
             .into_iter()
-            .chain(of_rates);
+            .chain(of_rates)
+            .chain(of_winds);
         let Some((key, _)) = all.find(|(_, metals)| *metals > 0.0) else {
             return Ok(());
         };

@@ -1,6 +1,7 @@
 //! When stars have events, and what an event gives.
 
-use super::config::{EventRateConfig, FeedbackConfig};
+use super::config::{EventRateConfig, FeedbackConfig, WindConfig};
+use super::kinds::InjectionFn;
 use nestar_device::math::exp;
 use nestar_device::random::{Stream, normals, of_id, uniforms};
 use nestar_device::{ParticlePlace, Real, Table, device};
@@ -11,6 +12,7 @@ use nestar_kernels::particles::functions::Body;
 #[derive(Clone, Debug)]
 pub(super) struct EventSource {
     times: EventTimes,
+    pub kind: InjectionFn,
     /// Of an event: energy, returned mass and metals.
     pub energy: f64,
     pub ejecta: f64,
@@ -24,31 +26,69 @@ enum EventTimes {
     AtAge { delay: f64, mass_per_event: f64 },
     /// At random.
     AtRandom {
-        ages: [f64; 2],
+        last_age: f64,
+        rates: EventRates<f64>,
+    },
+    /// All the time: a wind.
+    Always {
+        last_age: f64,
         rates: EventRates<f64>,
     },
 }
 
-/// Rate of events per mass at birth, linear between some ages. The integral is that from the first age to each age.
+/// Rate per mass at birth, linear between some ages. The integral is that from the first age to each age.
 #[device]
 #[derive(Clone, Debug)]
 pub(super) struct EventRates<R> {
     ages: Table<R>,
     rates: Table<R>,
     integrals: Table<R>,
-    /// Events between these times are drawn.
+    /// The times between which events are drawn or winds blow.
     passed: [f64; 2],
+    /// Random numbers; winds do not use them.
     stream: Stream,
+}
+
+impl EventRates<f64> {
+    /// Returns rates at some ages.
+    fn new(age: &[f64], rate: &[f64], stream: Stream) -> Self {
+        let mut integral = vec![0.0];
+        for n in 1..age.len() {
+            let step = 0.5 * (rate[n - 1] + rate[n]) * (age[n] - age[n - 1]);
+            integral.push(integral[n - 1] + step);
+        }
+        Self {
+            ages: Table::new(age.to_vec()),
+            rates: Table::new(rate.to_vec()),
+            integrals: Table::new(integral),
+            passed: [0.0; 2],
+            stream,
+        }
+    }
+}
+
+/// Stars with events between two times.
+pub(super) enum StarsWithEvents {
+    /// All that were born after the first and until the second time, with one event for each `mass_per_event`.
+    Born {
+        between: [f64; 2],
+        mass_per_event: f64,
+    },
+    /// Those that have [`random_events`].
+    AtRandom(EventRates<f64>),
+    /// Those that have a wind ([`blown_mass`]).
+    Windy(EventRates<f64>),
 }
 
 impl EventSource {
     /// Returns the supernovae after the delay; `None` without them.
-    pub fn at_age(config: &FeedbackConfig) -> Option<Self> {
+    pub fn at_age(config: &FeedbackConfig, kind: InjectionFn) -> Option<Self> {
         Some(Self {
             times: EventTimes::AtAge {
                 delay: config.delay?,
                 mass_per_event: config.mass_per_event?,
             },
+            kind,
             energy: config.energy?,
             ejecta: config.ejecta,
             metals: config.metals,
@@ -56,26 +96,34 @@ impl EventSource {
     }
 
     /// Returns the events of a rate.
-    pub fn at_random(config: &EventRateConfig, stream: Stream) -> Self {
-        let EventRateConfig { age, rate, .. } = config.clone();
-        let mut integral = vec![0.0];
-        for n in 1..age.len() {
-            let step = 0.5 * (rate[n - 1] + rate[n]) * (age[n] - age[n - 1]);
-            integral.push(integral[n - 1] + step);
-        }
+    pub fn at_random(config: &EventRateConfig, stream: Stream, kind: InjectionFn) -> Self {
         Self {
             times: EventTimes::AtRandom {
-                ages: [age[0], age[age.len() - 1]],
-                rates: EventRates {
-                    ages: Table::new(age),
-                    rates: Table::new(rate),
-                    integrals: Table::new(integral),
-                    passed: [0.0; 2],
-                    stream,
-                },
+                last_age: config.age.last().copied().unwrap_or_default(),
+                rates: EventRates::new(&config.age, &config.rate, stream),
             },
+            kind,
             energy: config.energy,
             ejecta: config.ejecta,
+            metals: config.metals,
+        }
+    }
+
+    /// Returns a wind. An event is the loss of a unit of mass.
+    pub fn wind(config: &WindConfig, kind: InjectionFn) -> Self {
+        let unused = Stream {
+            seed: 0,
+            purpose: 0,
+            step: 0,
+        };
+        Self {
+            times: EventTimes::Always {
+                last_age: config.age.last().copied().unwrap_or_default(),
+                rates: EventRates::new(&config.age, &config.loss, unused),
+            },
+            kind,
+            energy: 0.5 * config.speed * config.speed,
+            ejecta: 1.0,
             metals: config.metals,
         }
     }
@@ -84,31 +132,34 @@ impl EventSource {
     pub fn last_age(&self) -> f64 {
         match &self.times {
             EventTimes::AtAge { delay, .. } => *delay,
-            EventTimes::AtRandom { ages, .. } => ages[1],
+            EventTimes::AtRandom { last_age, .. } | EventTimes::Always { last_age, .. } => {
+                *last_age
+            }
         }
     }
 
-    /// Returns when all stars have their events, if at one age: the times of birth, after the first and until the second one, of those that
-    /// have them between two times, and the mass at birth for each event.
-    pub fn births(&self, passed: [f64; 2]) -> Option<([f64; 2], f64)> {
+    /// Returns `true` if the events are supernovae, which are counted.
+    pub fn is_counted(&self) -> bool {
+        !matches!(&self.times, EventTimes::Always { .. })
+    }
+
+    /// Returns the stars that have events between two times. `step` numbers the interval between them.
+    pub fn stars(&self, passed: [f64; 2], step: u64) -> StarsWithEvents {
+        let between = |rates: &EventRates<f64>| EventRates {
+            passed,
+            stream: rates.stream.at_step(step),
+            ..rates.clone()
+        };
         match &self.times {
             EventTimes::AtAge {
                 delay,
                 mass_per_event,
-            } => Some((passed.map(|time| time - delay), *mass_per_event)),
-            EventTimes::AtRandom { .. } => None,
-        }
-    }
-
-    /// Returns the parameters of [`random_events`] between two times. `step` numbers the interval between them.
-    pub fn rates(&self, passed: [f64; 2], step: u64) -> Option<EventRates<f64>> {
-        match &self.times {
-            EventTimes::AtAge { .. } => None,
-            EventTimes::AtRandom { rates, .. } => Some(EventRates {
-                passed,
-                stream: rates.stream.at_step(step),
-                ..rates.clone()
-            }),
+            } => StarsWithEvents::Born {
+                between: passed.map(|time| time - delay),
+                mass_per_event: *mass_per_event,
+            },
+            EventTimes::AtRandom { rates, .. } => StarsWithEvents::AtRandom(between(rates)),
+            EventTimes::Always { rates, .. } => StarsWithEvents::Windy(between(rates)),
         }
     }
 }
@@ -121,14 +172,32 @@ pub(super) fn random_events<R: Real>(
     p: &EventRates<R>,
 ) -> CellRecord<R> {
     let (_, birth) = star;
-    let time = birth[0].to_f64();
-    let before = expected_until::<R>(p, p.passed[0] - time);
-    let after = expected_until::<R>(p, p.passed[1] - time);
-    let count = poisson(birth[1].to_f64() * (after - before), &p.stream, at.id);
+    let expected = expected_of::<R>(birth, p);
+    let count = poisson(expected, &p.stream, at.id);
     CellRecord::<R> {
         found: count > 0.0f64,
         record: R::from_f64(count),
     }
+}
+
+/// Mass that a star with birth time and birth mass loses by its wind.
+#[device]
+pub(super) fn blown_mass<R: Real>(star: (Body<R>, [R; 2]), p: &EventRates<R>) -> CellRecord<R> {
+    let (_, birth) = star;
+    let mass = expected_of::<R>(birth, p);
+    CellRecord::<R> {
+        found: mass > 0.0f64,
+        record: R::from_f64(mass),
+    }
+}
+
+/// Returns the expected number of events of a star, or the mass of its wind, between the times of the rates.
+#[device]
+fn expected_of<R: Real>(birth: [R; 2], p: &EventRates<R>) -> f64 {
+    let time = birth[0].to_f64();
+    let before = expected_until::<R>(p, p.passed[0] - time);
+    let after = expected_until::<R>(p, p.passed[1] - time);
+    birth[1].to_f64() * (after - before)
 }
 
 /// Returns the expected number of events per mass until an age.
@@ -190,7 +259,16 @@ fn poisson(mean: f64, stream: &Stream, id: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::feedback::thermal;
     use nestar_device::random::Purposes;
+
+    /// Returns the parameters of the events of a source between two times.
+    fn rates_of(source: &EventSource, passed: [f64; 2], step: u64) -> EventRates<f64> {
+        match source.stars(passed, step) {
+            StarsWithEvents::AtRandom(rates) | StarsWithEvents::Windy(rates) => rates,
+            StarsWithEvents::Born { .. } => panic!("the source has no rates"),
+        }
+    }
 
     fn source() -> EventSource {
         let config = EventRateConfig {
@@ -201,12 +279,12 @@ mod tests {
             metals: 0.0,
         };
         let stream = Purposes::default().register("events", 7);
-        EventSource::at_random(&config, stream.expect("a stream"))
+        EventSource::at_random(&config, stream.expect("a stream"), thermal)
     }
 
     #[test]
     fn the_expected_number_is_the_integral_of_the_rate() {
-        let rates = source().rates([0.0; 2], 0).expect("rates");
+        let rates = rates_of(&source(), [0.0; 2], 0);
         for (age, wanted) in [
             (0.5, 0.0),
             (1.0, 0.0),
@@ -230,7 +308,7 @@ mod tests {
             for id in 0..u64::from(many) {
                 let in_interval = |n: u32| {
                     let passed = [n, n + 1].map(f64::from);
-                    let rates = source.rates(passed, u64::from(n)).expect("rates");
+                    let rates = rates_of(&source, passed, u64::from(n));
                     let [before, after] = passed.map(|age| expected_until(&rates, age));
                     poisson(mass * (after - before), &rates.stream, id)
                 };

@@ -6,18 +6,24 @@ use nestar_device::math::pow;
 /// Number of cells around an event, its own included.
 pub const CELLS_AROUND: usize = 27;
 
-/// Returns the offsets of the 27 cells, x fastest.
-pub(super) fn offsets() -> impl Iterator<Item = [i32; 3]> {
-    (0..27).map(|n| [n % 3 - 1, n / 3 % 3 - 1, n / 9 - 1])
-}
+/// Offsets of the 27 cells, x fastest.
+pub(super) const OFFSETS: [[i32; 3]; CELLS_AROUND] = {
+    let (mut all, mut n) = ([[0; 3]; CELLS_AROUND], 0);
+    while n < CELLS_AROUND {
+        let i = n as i32;
+        all[n] = [i % 3 - 1, i / 3 % 3 - 1, i / 9 - 1];
+        n += 1;
+    }
+    all
+};
 
-/// An event of feedback: the supernovae of a star in a step.
+/// An event of feedback: the supernovae or the wind of a star since the last time of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct FeedbackEvent {
     /// Identity of the star.
     pub id: u64,
-    /// Number of the source of events: supernovae after a delay, then those of each rate.
+    /// Number of the source of events: supernovae after a delay, then those of each rate, then winds.
     pub source: u64,
     /// Cell of the event on the level of the step.
     pub cell: [i32; 3],
@@ -25,7 +31,7 @@ pub struct FeedbackEvent {
     pub level: i32,
     /// Velocity of the star.
     pub velocity: [f64; 3],
-    /// Number of supernovae.
+    /// Number of supernovae; 0 for a wind.
     pub count: f64,
     /// Energy.
     pub energy: f64,
@@ -67,8 +73,18 @@ pub struct Injection {
     pub metals: f64,
 }
 
-/// Returns what the cell at an offset from the event, -1, 0 or 1 along each axis, gets.
-pub type InjectionFn = fn(&FeedbackEvent, &Surroundings, [i32; 3]) -> Injection;
+/// What the 27 cells around an event get, x fastest.
+pub type Injections = [Injection; CELLS_AROUND];
+
+/// Returns what the cells around an event get.
+pub type InjectionFn = fn(&FeedbackEvent, &Surroundings) -> Injections;
+
+impl Injection {
+    /// Returns the injections that a function gives for the offsets of the cells from the event, -1, 0 or 1 along each axis.
+    pub fn at_offsets(of: impl FnMut([i32; 3]) -> Self) -> Injections {
+        OFFSETS.map(of)
+    }
+}
 
 /// Kinds of feedback by their words in decks. A plugin adds one in `declare`.
 #[derive(Resource, Clone)]
@@ -85,14 +101,15 @@ impl Default for FeedbackKinds {
 }
 
 /// Equal shares of mass, metals and heat.
-pub fn thermal(event: &FeedbackEvent, _: &Surroundings, _: [i32; 3]) -> Injection {
+pub fn thermal(event: &FeedbackEvent, _: &Surroundings) -> Injections {
     let share = 1.0 / CELLS_AROUND as f64;
-    Injection {
+    let each = Injection {
         mass: share * event.mass,
         momentum: [0.0; 3],
         energy: share * event.energy,
         metals: share * event.metals,
-    }
+    };
+    [each; CELLS_AROUND]
 }
 
 /// Solid angles of the cells around a cell as seen from its centre, over that of the sphere: cells at a face, an edge and a corner.
@@ -144,41 +161,41 @@ fn share_of(offset: [i32; 3]) -> f64 {
 
 /// Momentum away from the star, by solid angle. All energy goes into the motion of the gas, unless the momentum would exceed the terminal
 /// one: then the remnant has radiated the rest. Where three cells resolve the radius of the shell, heat alone.
-pub fn mechanical(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) -> Injection {
+pub fn mechanical(event: &FeedbackEvent, around: &Surroundings) -> Injections {
     if around.width < shell_radius(event, around) / 3.0 {
-        return thermal(event, around, at);
+        return thermal(event, around);
     }
-    radial(event, around, at, terminal_momentum(event, around))
+    radial(event, around, terminal_momentum(event, around))
 }
 
 /// Momentum away from the star, by solid angle; all energy goes into the motion of the gas.
-pub fn kinetic(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3]) -> Injection {
-    radial(event, around, at, f64::INFINITY)
+pub fn kinetic(event: &FeedbackEvent, around: &Surroundings) -> Injections {
+    radial(event, around, f64::INFINITY)
 }
 
 /// Momentum away from the star, at most `most`; the energy is that with which the gas moves.
-fn radial(event: &FeedbackEvent, around: &Surroundings, at: [i32; 3], most: f64) -> Injection {
+fn radial(event: &FeedbackEvent, around: &Surroundings, most: f64) -> Injections {
     let (mut square, mut linear) = (0.0, 0.0);
-    let mut own = [0.0; 2];
-    for (n, offset) in offsets().enumerate() {
-        let terms = kinetic_terms(event, around, n, offset);
+    let mut terms = [[0.0; 2]; CELLS_AROUND];
+    for (n, terms) in terms.iter_mut().enumerate() {
+        *terms = kinetic_terms(event, around, n, OFFSETS[n]);
         square += terms[0];
         linear += terms[1];
-        if offset == at {
-            own = terms;
-        }
     }
     // the momentum whose kinetic energy is that of the event
     let root = (linear * linear + 4.0 * square * event.energy).sqrt();
     let momentum = ((root - linear) / (2.0 * square)).min(most);
-    let share = share_of(at);
-    let along = share * momentum / distance(at).max(1.0);
-    Injection {
-        mass: share * event.mass,
-        momentum: at.map(|step| f64::from(step) * along),
-        energy: (own[0] * momentum + own[1]) * momentum,
-        metals: share * event.metals,
-    }
+    std::array::from_fn(|n| {
+        let (at, own) = (OFFSETS[n], terms[n]);
+        let share = share_of(at);
+        let along = share * momentum / distance(at).max(1.0);
+        Injection {
+            mass: share * event.mass,
+            momentum: at.map(|step| f64::from(step) * along),
+            energy: (own[0] * momentum + own[1]) * momentum,
+            metals: share * event.metals,
+        }
+    })
 }
 
 /// Returns the coefficients of the square and of the first power of the whole momentum in the kinetic energy that the gas of cell `n`

@@ -10,17 +10,17 @@ mod kinds;
 mod systems;
 mod targets;
 
-pub use config::{EventRateConfig, FeedbackConfig};
+pub use config::{EventRateConfig, FeedbackConfig, WindConfig};
 pub use kinds::{
-    FeedbackEvent, FeedbackKinds, Injection, InjectionFn, Surroundings, kinetic, mechanical,
-    shell_radius, terminal_momentum, thermal,
+    FeedbackEvent, FeedbackKinds, Injection, InjectionFn, Injections, Surroundings, kinetic,
+    mechanical, shell_radius, terminal_momentum, thermal,
 };
 
 use crate::births::{ParticleSelection, ParticlesOnDemand};
 use crate::fields::{Gas, GasModel};
 use crate::order::{Advance, Limit};
 use crate::units::Units;
-use event_sources::{EventSource, random_events};
+use event_sources::{EventSource, blown_mass, random_events};
 use nestar_engine::comm::DiagnosticColumns;
 use nestar_engine::data::Field;
 use nestar_engine::step::Catalogue;
@@ -58,20 +58,8 @@ impl Plugin for Feedback {
         let model = sim.world.resource::<GasModel>();
         let metal = model.scalars.iter().position(|scalar| scalar == "metal");
         let metal = metal.map(|n| model.first_scalar() + n);
-        let kind = kinds.iter().find(|(word, _)| *word == config.kind);
-        let Some(&(_, kind)) = kind else {
-            return Ok(());
-        };
         let units = Units::of(sim, "feedback")?;
-        let mut sources: Vec<EventSource> = EventSource::at_age(&config).into_iter().collect();
-        for (n, rate) in config.rates.iter().enumerate() {
-            let stream = sim.random_stream(&format!("feedback rate {n}"), config.seed)?;
-            sources.push(EventSource::at_random(rate, stream));
-        }
-        if !config.rates.is_empty() {
-            let stars = ParticleSelection::of(sim, &config.species, &SCALARS)?;
-            stars.prepare_collect::<random_events>()?;
-        }
+        let sources = sources(sim, &config, &kinds)?;
         let budget = sim.register_budget("feedback", &GIVEN)?;
         for (n, name) in GIVEN.into_iter().enumerate() {
             let unit = [
@@ -90,7 +78,6 @@ impl Plugin for Feedback {
                 .unwrap_or(f64::INFINITY),
             species: config.species,
             sources,
-            kind,
             budget,
             metal,
             units,
@@ -100,8 +87,36 @@ impl Plugin for Feedback {
         sim.system_in(Advance::Sources, explode_stars);
         let catalogue = sim.world.resource_mut::<Catalogue>().into_inner();
         catalogue
-            .add("source", "feedback", "Supernovae of stars.")
+            .add("source", "feedback", "Supernovae and winds of stars.")
             .of(Gas::NAME);
         Ok(())
     }
+}
+
+/// Returns the sources of events, in the order of their numbers, and prepares their functions.
+fn sources(
+    sim: &mut Engine,
+    config: &FeedbackConfig,
+    kinds: &[(&'static str, InjectionFn)],
+) -> Result<Vec<EventSource>, Error> {
+    let kind = |name: &str| {
+        let found = kinds.iter().find(|(word, _)| *word == name);
+        found.map_or(thermal as InjectionFn, |(_, kind)| *kind)
+    };
+    let own = kind(&config.kind);
+    let mut sources: Vec<EventSource> = EventSource::at_age(config, own).into_iter().collect();
+    for (n, rate) in config.rates.iter().enumerate() {
+        let stream = sim.random_stream(&format!("feedback rate {n}"), config.seed)?;
+        sources.push(EventSource::at_random(rate, stream, own));
+    }
+    let winds = config.winds.iter();
+    sources.extend(winds.map(|wind| EventSource::wind(wind, kind(&wind.kind))));
+    let species = &config.species;
+    if !config.rates.is_empty() {
+        ParticleSelection::of(sim, species, &SCALARS)?.prepare_collect::<random_events>()?;
+    }
+    if !config.winds.is_empty() {
+        ParticleSelection::of(sim, species, &SCALARS)?.prepare_collect::<blown_mass>()?;
+    }
+    Ok(sources)
 }

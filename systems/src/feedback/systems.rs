@@ -1,8 +1,8 @@
 //! The system of feedback: finds stars that explode in a step, and changes the gas around them.
 
-use super::event_sources::{EventSource, random_events};
+use super::event_sources::{EventSource, StarsWithEvents, blown_mass, random_events};
 use super::kinds::{
-    CELLS_AROUND, FeedbackEvent, Injection, InjectionFn, SOLAR_METALLICITY, Surroundings, offsets,
+    FeedbackEvent, Injection, InjectionFn, Injections, SOLAR_METALLICITY, Surroundings,
 };
 use super::targets::{CellsAround, TargetCell};
 use crate::births::{BirthCounters, ParticleBirths, SelectedParticle};
@@ -13,7 +13,7 @@ use bevy_ecs::system::SystemParam;
 use nestar_engine::Error;
 use nestar_engine::comm::Ranks;
 use nestar_engine::data::{CellAddress, CellSource, LevelRows};
-use nestar_engine::mesh::{LevelClock, Topology};
+use nestar_engine::mesh::{LevelClock, Topology, parallel};
 use nestar_engine::step::config::BoundaryKind;
 use nestar_engine::step::{BudgetId, Budgets, Settings, StepLimits, Write};
 use nestar_kernels::mesh::exact_sum::ExactSum;
@@ -34,7 +34,6 @@ pub(super) struct FeedbackRule {
     pub sources: Vec<EventSource>,
     /// Time between explosions.
     pub interval: f64,
-    pub kind: InjectionFn,
     pub budget: BudgetId,
     /// Component of the scalar `metal`.
     pub metal: Option<usize>,
@@ -56,6 +55,28 @@ impl FeedbackRule {
     /// end near these times.
     fn number_at(&self, time: f64) -> f64 {
         (time / self.interval + 0.01).floor()
+    }
+
+    /// Returns what an event gives to the cells around it.
+    fn kind_of(&self, event: &FeedbackEvent) -> InjectionFn {
+        self.sources[event.source as usize].kind
+    }
+
+    /// Gathers the events of all ranks, in the order of the cells. Events of one kind in one cell become one.
+    fn gathered(&self, ranks: &Ranks, own: &[FeedbackEvent]) -> Result<Vec<FeedbackEvent>, Error> {
+        let mut events = ranks.gather(own)?;
+        // sources of one kind have the number of the first one
+        let kind = |event: &FeedbackEvent| {
+            let kind = self.kind_of(event);
+            let mut all = self.sources.iter();
+            all.position(|source| std::ptr::fn_addr_eq(source.kind, kind))
+        };
+        events.sort_by_cached_key(|event| {
+            let [x, y, z] = event.cell;
+            ([z, y, x], kind(event), event.id, event.source)
+        });
+        let of_cells = events.chunk_by(|a, b| a.cell == b.cell && kind(a) == kind(b));
+        Ok(of_cells.map(FeedbackEvent::merged).collect())
     }
 
     /// Returns the largest age at which stars have events.
@@ -111,7 +132,7 @@ pub(super) fn explode_stars(
     }
     let stars = input.own_stars(passed, &mut births)?;
     let own: Vec<FeedbackEvent> = stars.iter().flat_map(|star| star.events.clone()).collect();
-    let events = gathered(births.ranks(), &own)?;
+    let events = input.rule.gathered(births.ranks(), &own)?;
     if events.is_empty() {
         return Ok(());
     }
@@ -122,29 +143,20 @@ pub(super) fn explode_stars(
         topology: &input.topology,
         walls: walls.map(|sides| sides.map(|kind| kind == BoundaryKind::Reflecting)),
     };
-    let (mut targets, level) = (Vec::new(), input.clock.level);
-    for (n, event) in events.iter().enumerate() {
-        around.append(n, level, event.cell, &mut targets);
-    }
+    let level = input.clock.level;
+    let targets = parallel::map_indices(events.len(), |n| around.of(n, level, events[n].cell));
+    let targets = targets.concat();
     let surroundings = input.surroundings(&targets, &events, &gas, births.ranks())?;
+    let injections = parallel::map_indices(events.len(), |n| {
+        input.rule.kind_of(&events[n])(&events[n], &surroundings[n])
+    });
     let mut given = input.own_totals(&own);
     for level in input.levels_around() {
         let cells = ChangedCells::of(level, &targets);
-        input.change(&rows, &cells, &events, &surroundings, &mut gas, &mut given)?;
+        input.change(&rows, &cells, &events, &injections, &mut gas, &mut given)?;
     }
     budgets.add_sums(input.rule.budget, level, given);
     Ok(())
-}
-
-/// Gathers the events of all ranks, in the order of the cells. Events in one cell become one.
-fn gathered(ranks: &Ranks, own: &[FeedbackEvent]) -> Result<Vec<FeedbackEvent>, Error> {
-    let mut events = ranks.gather(own)?;
-    events.sort_unstable_by_key(|event| {
-        let [x, y, z] = event.cell;
-        ([z, y, x], event.id, event.source)
-    });
-    let of_cells = events.chunk_by(|a, b| a.cell == b.cell);
-    Ok(of_cells.map(FeedbackEvent::merged).collect())
 }
 
 impl FeedbackEvent {
@@ -187,16 +199,21 @@ impl ExplodingStar {
         (self.star.particle.mass - given).max(0.0)
     }
 
-    /// Adds events of a source.
+    /// Adds events of a source, or a wind of some mass.
     fn add(&mut self, number: u64, source: &EventSource, count: f64, level: usize) {
-        let mass = (count * source.ejecta).min(self.mass_left());
+        let (is_counted, left) = (source.is_counted(), self.mass_left());
+        let count = if is_counted { count } else { count.min(left) };
+        if count <= 0.0 {
+            return;
+        }
+        let mass = (count * source.ejecta).min(left);
         self.events.push(FeedbackEvent {
             id: self.star.particle.id,
             source: number,
             cell: self.star.cell_on(level),
             level: level as i32,
             velocity: self.star.particle.velocity,
-            count,
+            count: if is_counted { count } else { 0.0 },
             energy: count * source.energy,
             mass,
             metals: (count * source.metals).min(mass),
@@ -258,30 +275,31 @@ impl FeedbackInput<'_> {
         births: &mut ParticleBirths,
     ) -> Result<Vec<(SelectedParticle, f64)>, Error> {
         let species = &self.rule.species;
-        if let Some(rates) = source.rates(passed, step) {
-            let mut stars = births.of(species, &SCALARS)?;
-            let found = stars.collect::<random_events>(&rates)?;
-            return Ok(found
-                .into_iter()
-                .map(|found| (found.particle, found.record))
-                .collect());
-        }
-        let Some((between, mass_per_event)) = source.births(passed) else {
-            return Ok(Vec::new());
+        let found = match source.stars(passed, step) {
+            StarsWithEvents::AtRandom(rates) => {
+                let mut stars = births.of(species, &SCALARS)?;
+                stars.collect::<random_events>(&rates)?
+            }
+            StarsWithEvents::Windy(rates) => {
+                let mut stars = births.of(species, &SCALARS)?;
+                stars.collect::<blown_mass>(&rates)?
+            }
+            StarsWithEvents::Born {
+                between,
+                mass_per_event,
+            } => {
+                let mut scalars = births.species().named(species)?.scalars.iter();
+                let mass = scalars.position(|own| own == SCALARS[1]);
+                let mass = mass.unwrap_or_default();
+                let found = births.select(species, SCALARS[0], between)?;
+                let count = |star: &SelectedParticle| star.particle.scalars[mass] / mass_per_event;
+                let found = found.into_iter().map(|star| (count(&star), star));
+                let found = found.filter(|(count, _)| *count > 0.0);
+                return Ok(found.map(|(count, star)| (star, count)).collect());
+            }
         };
-        let scalars = &births.species().named(species)?.scalars;
-        let mass = scalars
-            .iter()
-            .position(|own| own == SCALARS[1])
-            .unwrap_or_default();
-        let found = births.select(species, SCALARS[0], between)?;
-        let count = |star: &SelectedParticle| star.particle.scalars[mass] / mass_per_event;
-        let with_count = |star: SelectedParticle| {
-            let count = count(&star);
-            (star, count)
-        };
-        let found = found.into_iter().map(with_count);
-        Ok(found.filter(|(_, count)| *count > 0.0).collect())
+        let found = found.into_iter();
+        Ok(found.map(|found| (found.particle, found.record)).collect())
     }
 
     /// Returns the sums of the budget for the events of this rank, before the gas has changed.
@@ -365,30 +383,37 @@ impl FeedbackInput<'_> {
         rows: &LevelRows,
         cells: &ChangedCells,
         events: &[FeedbackEvent],
-        surroundings: &[Surroundings],
+        injections: &[Injections],
         gas: &mut Write<Gas>,
         given: &mut [ExactSum; GIVEN.len()],
     ) -> Result<(), Error> {
         let volume = self.topology.domain.cell_volume(cells.level);
         let mut states = gas.cells(cells.level, &cells.addresses)?;
         let of_cells = states.chunks_exact_mut(CellSource::count(&*gas));
-        for (state, targets) in of_cells.zip(&cells.targets) {
-            for target in targets {
+        let mut of_cells: Vec<(&mut [f64], &[TargetCell])> =
+            of_cells.zip(cells.targets()).collect();
+        let gains = parallel::map_mut(&mut of_cells, |_, (state, targets)| {
+            let mut gains = [0.0; 3];
+            for target in *targets {
                 let event = &events[target.event];
-                let injection = (self.rule.kind)(event, &surroundings[target.event], target.offset);
-                let gain = self.inject(state, &injection, event, target, volume);
-                given[1].add(injection.mass * target.part);
-                given[2].add(injection.metals * target.part);
-                given[3].add(gain * volume);
-                given[4].add(-gain * volume);
+                let injection = &injections[target.event][target.number];
+                gains[0] += injection.mass * target.part;
+                gains[1] += injection.metals * target.part;
+                gains[2] += self.inject(state, injection, event, target, volume) * volume;
+            }
+            gains
+        });
+        for [mass, metals, energy] in gains {
+            for (sum, gain) in given[1..].iter_mut().zip([mass, metals, energy, -energy]) {
+                sum.add(gain);
             }
         }
         let set = gas.set_cells(rows, cells.level, &cells.addresses, &states);
         let Some(n) = set else { return Ok(()) };
         Err(Error::Setup(format!(
-            "the supernova of star {} of particles.species.{} leaves unphysical gas in cell {} of the patch {:?} on level {}: use \
+            "the feedback of star {} of particles.species.{} leaves unphysical gas in cell {} of the patch {:?} on level {}: use \
              `hydro.dual_energy`, double precision, or `[floors]`",
-            events[cells.targets[n][0].event].id,
+            events[cells.targets().nth(n).map_or(0, |targets| targets[0].event)].id,
             self.rule.species,
             cells.addresses[n].cell,
             self.topology.index(cells.addresses[n].row),
@@ -456,8 +481,7 @@ impl TargetCell {
 
     /// Returns the number of its cell among the 27, then of its child.
     fn place(&self) -> u64 {
-        let cell = offsets().position(|offset| offset == self.offset);
-        (8 * cell.unwrap_or(CELLS_AROUND) + self.child) as u64
+        (8 * self.number + self.child) as u64
     }
 }
 
@@ -465,21 +489,27 @@ impl TargetCell {
 struct ChangedCells {
     level: usize,
     addresses: Vec<CellAddress>,
-    targets: Vec<Vec<TargetCell>>,
+    /// In the order of the cells.
+    all: Vec<TargetCell>,
 }
 
 impl ChangedCells {
     /// Groups the targets on a level by cell.
     fn of(level: usize, targets: &[TargetCell]) -> Self {
         let there = targets.iter().filter(|target| target.level == level);
-        let mut there: Vec<TargetCell> = there.copied().collect();
-        there.sort_by_key(|target| (target.at, target.event, target.place()));
-        let targets = there.chunk_by(|a, b| a.at == b.at);
-        let targets: Vec<Vec<TargetCell>> = targets.map(<[TargetCell]>::to_vec).collect();
+        let mut all: Vec<TargetCell> = there.copied().collect();
+        all.sort_unstable_by_key(|target| (target.at, target.event, target.place()));
+        let mut addresses: Vec<CellAddress> = all.iter().map(|target| target.at).collect();
+        addresses.dedup();
         Self {
             level,
-            addresses: targets.iter().map(|of_cell| of_cell[0].at).collect(),
-            targets,
+            addresses,
+            all,
         }
+    }
+
+    /// Returns the targets of each cell.
+    fn targets(&self) -> impl Iterator<Item = &[TargetCell]> {
+        self.all.chunk_by(|a, b| a.at == b.at)
     }
 }

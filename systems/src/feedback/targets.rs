@@ -3,7 +3,7 @@
 //! An event gives something to the 27 cells of its level around it, whether these exist or not. Where a coarser leaf covers such a
 //! cell, the leaf takes it; where the cell has children, the eight children take equal parts.
 
-use super::kinds::offsets;
+use super::kinds::OFFSETS;
 use nestar_engine::data::CellAddress;
 use nestar_engine::mesh::Topology;
 
@@ -15,8 +15,8 @@ pub(super) struct TargetCell {
     pub at: CellAddress,
     /// Number of the event.
     pub event: usize,
-    /// Offset of the cell from the event, -1, 0 or 1 along each axis.
-    pub offset: [i32; 3],
+    /// Number of the cell among the 27, x fastest.
+    pub number: usize,
     /// Child, 0 to 7, if the cell has children.
     pub child: usize,
     /// Part of what the cell gets.
@@ -33,9 +33,10 @@ pub(super) struct CellsAround<'a> {
 }
 
 impl CellsAround<'_> {
-    /// Appends the cells of this rank around event number `event` in a cell of a level.
-    pub fn append(&self, event: usize, level: usize, cell: [i32; 3], to: &mut Vec<TargetCell>) {
-        for offset in offsets() {
+    /// Returns the cells of this rank around event number `event` in a cell of a level.
+    pub fn of(&self, event: usize, level: usize, cell: [i32; 3]) -> Vec<TargetCell> {
+        let mut all = Vec::with_capacity(OFFSETS.len());
+        for (number, offset) in OFFSETS.iter().enumerate() {
             let beside = [0, 1, 2].map(|axis| cell[axis] + offset[axis]);
             let Some((place, mirrored)) = self.inside(level, beside) else {
                 continue;
@@ -44,13 +45,14 @@ impl CellsAround<'_> {
                 level,
                 at: CellAddress { row: 0, cell: 0 },
                 event,
-                offset,
+                number,
                 child: 0,
                 part: 1.0,
                 mirrored,
             };
-            self.append_at(place, target, to);
+            self.append_at(place, target, &mut all);
         }
+        all
     }
 
     /// Returns the cell of the domain at an index that may be one beyond its faces, with the axes along which walls mirror it. `None`
@@ -80,6 +82,7 @@ impl CellsAround<'_> {
         let level = target.level;
         if let Some(at) = CellAddress::in_own_leaf(self.topology, level, cell) {
             to.push(TargetCell { at, ..target });
+            return;
         }
         if let Some(coarser) = level.checked_sub(1)
             && let Some(at) = CellAddress::in_own_leaf(self.topology, coarser, cell.map(|i| i >> 1))
@@ -89,6 +92,7 @@ impl CellsAround<'_> {
                 at,
                 ..target
             });
+            return;
         }
         if level == self.topology.finest() {
             return;

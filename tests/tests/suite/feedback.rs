@@ -442,6 +442,112 @@ fn events_at_random_ages_have_the_expected_number() {
     assert_eq!(whole.last(), parts.last());
 }
 
+/// A star with a constant wind, and one whose supernovae lie in the same cell.
+fn with_wind() -> String {
+    let text = STAR.replace(
+        "scalars = [\"birth_time\", \"birth_mass\"]",
+        "scalars = [\"birth_time\", \"birth_mass\", \"mass_remainder\"]",
+    );
+    let wind = r#"
+[[feedback.winds]]
+age    = [0.0, 0.004, 0.02]
+loss   = [10.0, 20.0, 20.0]
+speed  = 1500.0
+metals = 0.1
+
+[run]"#;
+    text.replace("[run]", wind)
+}
+
+/// The gas gets the mass, the metals and the energy of the wind, which the star loses also where each loss is below its rounding.
+#[test]
+fn a_wind_gives_mass_and_energy() {
+    let text = with_wind();
+    for precision in ["double", "single"] {
+        let precision = format!("run.precision={precision}");
+        let settings = [&*precision, "feedback.delay=1", "hydro.dual_energy=true"];
+        let mut stepper = Stepper::new(&text, &settings);
+        let before = stepper.0.with(|sim| totals(sim));
+        stepper.steps(4);
+        let after = stepper.0.with(|sim| totals(sim));
+        let interval = 0.002 * 1.022_712_165;
+        let passed = (stepper.time() / interval + 0.01).floor() * interval;
+        // the integral of the loss, for a mass at birth of 100
+        let lost = 100.0 * (20.0 * passed - 5.0 * 0.004);
+        let names = ["events", "mass", "metal_mass", "energy", "radiated"];
+        let names = names.map(|name| format!("feedback_{name}"));
+        let [events, mass, metals, energy, radiated] =
+            stepper.columns(std::array::from_fn(|n| &*names[n]));
+        println!("{precision}: wind of {mass} of {lost}");
+        assert!(passed > 0.004 && events == 0.0);
+        assert!((mass / lost - 1.0).abs() < 1e-6, "{mass} {lost}");
+        assert!((metals / (0.1 * mass) - 1.0).abs() < 1e-12);
+        let wanted = 0.5 * 1500.0f64.powi(2) * mass;
+        assert!(((energy + radiated) / wanted - 1.0).abs() < 1e-6);
+        assert!((energy / wanted - 1.0).abs() < 1e-6, "{energy} {wanted}");
+        let star = particles(&mut stepper, "stars").remove(0);
+        let left = star.mass + star.scalars[2];
+        assert!((left + mass - 100.0).abs() < 1e-10, "{left} {mass}");
+        let gained = after[0] - before[0];
+        let rounding = if precision.ends_with("single") {
+            1e-4
+        } else {
+            1e-9
+        };
+        assert!((gained / mass - 1.0).abs() < rounding, "{gained} {mass}");
+    }
+}
+
+/// Winds and supernovae in one cell are given one after the other, the same everywhere and after a restart.
+#[test]
+fn winds_do_not_depend_on_ranks_devices_or_restarts() {
+    let text = with_wind();
+    let settings = [
+        "time.max_steps=4",
+        "output.steps=2",
+        "feedback.delay=0.003",
+        "constants.x0=-1.25",
+        "constants.y0=-1.25",
+        "constants.z0=-41.25",
+    ];
+    let reference = digests_of(&text, &settings, 1);
+    for (device, ranks) in places(&[3], &[1]) {
+        let settings = [&settings[..], &[device]].concat();
+        assert_eq!(digests_of(&text, &settings, ranks), reference, "{device}");
+    }
+    let [whole, parts] = [Scratch::new(), Scratch::new()];
+    run_into(&whole.run(), false, &text, &settings).expect("a run");
+    let first = [&settings[..], &["time.max_steps=2"]].concat();
+    run_into(&parts.run(), false, &text, &first).expect("a first part");
+    run_into(&parts.run(), true, &text, &settings).expect("a second part");
+    let [whole, parts] = [whole, parts].map(|run| digests(&run.run()));
+    assert_eq!(whole.last(), parts.last());
+}
+
+/// The bubble of a wind grows as in the solution for gas that does not cool (Weaver et al. 1977, sect. II): its shock has the radius
+/// 0.88 (L t^3/rho)^(1/5).
+#[test]
+fn a_wind_bubble_has_the_radius_of_weaver() {
+    const DECK: &str = include_str!("../../../scenarios/wind-patch.toml");
+    let mut stepper = Stepper::new(DECK, &[]);
+    stepper.finish();
+    let (mut shocked, mut ambient) = (0.0, 0.0f64);
+    stepper.state().each_leaf_cell(|_, x, volume, u| {
+        let radius = x.iter().map(|x| (x - 2.0) * (x - 2.0)).sum::<f64>().sqrt();
+        let motion = u[1..4].iter().map(|p| p * p).sum::<f64>().sqrt() / u[0];
+        if radius > 60.0 {
+            ambient = ambient.max(u[0]);
+        }
+        // half of the speed behind the shock, which is 0.75*0.6 R/t
+        shocked += if motion > 8.7 { volume } else { 0.0 };
+    });
+    let radius = (3.0 * shocked / (4.0 * std::f64::consts::PI)).cbrt();
+    let power = 0.5 * 1000.0f64.powi(2) * 1e4 * 0.012 / 1.022_712_165;
+    let wanted = 0.88 * (power * 1.022_712_165f64.powi(3) / ambient).powf(0.2);
+    println!("radius {radius} of {wanted} pc");
+    assert!((radius / wanted - 1.0).abs() < 0.05, "{radius} {wanted}");
+}
+
 #[test]
 fn feedback_that_does_not_fit_is_refused() {
     for (setting, words) in [
@@ -462,6 +568,18 @@ fn feedback_that_does_not_fit_is_refused() {
         (
             "feedback.rates=[{ age = [0, 1], rate = [1, -1], energy = 1 }]",
             ["feedback.rates[0].rate", "negative"],
+        ),
+        (
+            "feedback.winds=[{ age = [0, 1], loss = [2, 1], speed = 1 }]",
+            ["feedback.winds[0].loss", "at most 1"],
+        ),
+        (
+            "feedback.winds=[{ age = [0, 1], loss = [1, 0], speed = 1, kind = \"breeze\" }]",
+            ["feedback.winds[0].kind", "breeze"],
+        ),
+        (
+            "feedback.winds=[{ age = [0, 1], loss = [1, 0], speed = 1, metals = 1.1 }]",
+            ["feedback.winds[0].metals", "1.1"],
         ),
         (
             "particles.species.stars.scalars=[\"birth_mass\"]",
