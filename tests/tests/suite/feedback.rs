@@ -221,12 +221,12 @@ fn ranks_and_devices_do_not_matter() {
         (
             "run.precision=double",
             "feedback.kind=mechanical",
-            places(&[3], &[1]),
+            places(&[3], &[]),
         ),
         (
             "run.precision=single",
             "feedback.kind=thermal",
-            places(&[2], &[2]),
+            places(&[], &[2]),
         ),
     ] {
         let of = |device: &str, ranks: usize| {

@@ -20,7 +20,7 @@ boundary   = "outflow"
 
 [time]
 end      = 10.0
-max_step = 0.0125
+max_step = 0.02
 
 [mesh]
 max_level       = 2

@@ -87,7 +87,7 @@ fn places(random: &mut Random) -> Vec<[f64; 3]> {
         }
         place
     };
-    (0..9).map(place).collect()
+    (0..3).map(place).collect()
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_particle_at_rest_has_no_self_force() {
         let cloud = format!("particles.cloud=\"{cloud}\"");
         // on a uniform mesh all positions are equivalent
         for (levels, most, count) in [
-            ("mesh.max_level=0", 1e-12, 2),
-            ("mesh.max_level=2", 1e-3, 9),
+            ("mesh.max_level=0", 1e-12, 1),
+            ("mesh.max_level=2", 1e-3, 3),
         ] {
             for &place in places.iter().take(count) {
                 let settings = [&*cloud, levels, &bodies(&[(place, [0.0; 3])])];
@@ -157,10 +157,11 @@ fn felt_on_the_way(settings: &[&str]) -> [f64; 2] {
 fn a_lone_particle_flies_straight() {
     let [uniform, _] = felt_on_the_way(&["mesh.max_level=0"]);
     assert!(uniform < 1e-12, "{uniform:e}");
-    let [alone, together] = felt_on_the_way(&[]);
+    // a cell of a level per step
+    let [alone, together] = felt_on_the_way(&["particles.courant=1.0"]);
     println!("{alone:e} at the ends of steps, {together:e} where levels meet");
-    assert!(alone < 8e-3, "{alone:e}");
-    assert!(together < 1e-3, "{together:e}");
+    assert!(alone < 2.5e-3, "{alone:e}");
+    assert!(together < 5e-4, "{together:e}");
 }
 
 /// Pairs at each distance.

@@ -25,7 +25,7 @@ right_edge = [8.0, 8.0, 8.0]
 boundary   = "outflow"
 
 [time]
-end = 4.0
+end = 2.5
 
 [mesh]
 max_level   = 1
@@ -95,7 +95,7 @@ fn spheres_of_particles_and_gas_stay_in_equilibrium() {
     let (later, wider) = shape(&particles(&mut stepper, "dark"));
     let (_, _, thinner) = gas(&stepper.state());
     println!("{later} {wider} {thinner}");
-    assert!((later - 1.0).abs() < 0.05, "{later}");
-    assert!((wider / half - 1.0).abs() < 0.04, "{wider} {half}");
+    assert!((later - 1.0).abs() < 0.03, "{later}");
+    assert!((wider / half - 1.0).abs() < 0.03, "{wider} {half}");
     assert!((thinner / density - 1.0).abs() < 0.1, "{thinner} {density}");
 }

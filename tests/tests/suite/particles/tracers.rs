@@ -154,7 +154,7 @@ fn stream(parts: &[(usize, &str, u32)], settings: &[&str]) -> Vec<String> {
             format!("time.max_steps={steps}"),
         );
         let own = [
-            "output.steps=2",
+            "output.steps=1",
             "output.final=true",
             "run.imbalance=1.01",
             &device,
@@ -190,9 +190,9 @@ fn tracers_move_identically_on_devices_and_host() {
         (1, &[&FALLING[..], &WALLS].concat()),
     ];
     for (ranks, case) in cases {
-        let cpu = stream(&[(1, "cpu", 3)], case);
+        let cpu = stream(&[(1, "cpu", 2)], case);
         assert_eq!(cpu.len(), 2, "{case:?}");
-        let device = stream(&[(ranks, "emulated", 3)], case);
+        let device = stream(&[(ranks, "emulated", 2)], case);
         assert_eq!(cpu, device, "{ranks} ranks, {case:?}");
     }
 }
