@@ -162,37 +162,45 @@ fn collapsed(plane: f64, settings: &[&str]) -> Collapsed {
     }
 }
 
-/// The shock and the heat do not depend on the place of the plane within a cell, nor on levels. The converged values are those of 4096 cells; the
-/// gas of the voids cools exactly by the expansion.
+/// Compares a pancake with the converged values, which are those of 4096 cells; the gas of the voids cools exactly by the expansion.
+fn collapses(place: f64, settings: &[&str]) {
+    let Collapsed {
+        shock,
+        pressure,
+        void,
+        energy,
+    } = collapsed(32.0 + place, settings);
+    println!("{place}: shock {shock:.4}, pressure {pressure:.4e}, voids {void:.4e} K, {energy:e}");
+    assert!((shock - 0.0347).abs() < 1.0 / 256.0, "{place}: {shock}");
+    assert!((pressure / 4.948e-3 - 1.0).abs() < 0.02, "{pressure:e}");
+    assert!((void / 4.821e-3 - 1.0).abs() < 0.01, "{void:e}");
+    assert!(energy != 0.0 && energy.abs() < 5e-3, "{energy:e}");
+}
+
+/// The shock and the heat do not depend on the place of the plane within a cell, nor on a refined level.
 #[test]
 fn a_pancake_keeps_its_shock_and_its_cold_voids() {
+    let level = [
+        "domain.cells=[128, 8, 8]",
+        "domain.right_edge=[\"64 Mpc/h\", \"4 Mpc/h\", \"4 Mpc/h\"]",
+        "mesh.max_level=1",
+        "mesh.refine=[{ criterion = \"formula\", when = \"abs(x - plane) < 5\" }]",
+    ];
+    for (place, settings) in [(0.0, &[][..]), (0.125, &[]), (0.0625, &level)] {
+        collapses(place, settings);
+    }
+}
+
+#[test]
+#[ignore = "half a minute: a pancake on three levels"]
+fn a_pancake_keeps_its_shock_on_three_levels() {
     let levels = [
         "domain.cells=[64, 8, 8]",
         "domain.right_edge=[\"64 Mpc/h\", \"8 Mpc/h\", \"8 Mpc/h\"]",
         "mesh.max_level=2",
         "mesh.refine=[{ criterion = \"formula\", when = \"abs(x - plane) < 5\" }]",
     ];
-    for (place, settings) in [
-        (0.0, &[][..]),
-        (0.0625, &[]),
-        (0.125, &[]),
-        (0.0625, &levels),
-    ] {
-        let found = collapsed(32.0 + place, settings);
-        let Collapsed {
-            shock,
-            pressure,
-            void,
-            energy,
-        } = found;
-        println!(
-            "{place}: shock {shock:.4}, pressure {pressure:.4e}, voids {void:.4e} K, {energy:e}"
-        );
-        assert!((shock - 0.0347).abs() < 1.0 / 256.0, "{place}: {shock}");
-        assert!((pressure / 4.948e-3 - 1.0).abs() < 0.02, "{pressure:e}");
-        assert!((void / 4.821e-3 - 1.0).abs() < 0.01, "{void:e}");
-        assert!(energy != 0.0 && energy.abs() < 5e-3, "{energy:e}");
-    }
+    collapses(0.0625, &levels);
 }
 
 /// Relative error of the amplitude of the wave of displacements at redshift 1.5.
@@ -211,13 +219,13 @@ fn displacement_error(settings: &[&str]) -> f64 {
 /// The error of the time steps is of second order; the mesh of 256 cells adds one of 1.3e-4.
 #[test]
 fn particles_follow_zeldovich_until_they_cross() {
-    let [coarse, fine, finest] = ["0.02", "0.01", "0.0025"].map(|by| {
+    let [coarse, fine, finest] = ["0.04", "0.02", "0.005"].map(|by| {
         displacement_error(&[&format!("cosmology.max_expansion={by}"), "gravity.order=4"])
     });
     println!("displacement: {coarse:e}, {fine:e}, {finest:e}");
     assert!(finest.abs() < 1.5e-4, "{finest:e}");
-    assert!((coarse - finest).abs() < 2e-4, "{coarse:e}");
-    assert!((fine - finest).abs() < 5e-5, "{fine:e}");
+    assert!((coarse - finest).abs() < 4e-4, "{coarse:e}");
+    assert!((fine - finest).abs() < 1.5e-4, "{fine:e}");
 }
 
 /// Growth of the amplitude of a plane wave of 16 cells from redshift 99 to 0, over the ratio of scale factors; `gas` or particles.
@@ -364,9 +372,9 @@ mass    = 0.8425
 initial = { kind = "lattice", points = [16, 16, 16], perturbed = true }
 "#;
 
-/// Three root steps with a snapshot after each.
+/// Two root steps with a snapshot after each.
 pub(super) const SETTINGS: [&str; 4] = [
-    "time.max_steps=3",
+    "time.max_steps=2",
     "output.initial=true",
     "output.final=true",
     "output.steps=1",
@@ -428,7 +436,7 @@ pub(super) fn require_equal_bits(text: &str, precision: &str, others: &[(&str, u
         digests_of(text, &settings, ranks)
     };
     let reference = run("run.device=cpu", 1);
-    assert_eq!(reference.len(), 4);
+    assert_eq!(reference.len(), 3);
     for (device, ranks) in others {
         let found = run(device, *ranks);
         assert_eq!(found, reference, "{device}, {ranks} ranks, {precision}");
@@ -437,9 +445,8 @@ pub(super) fn require_equal_bits(text: &str, precision: &str, others: &[(&str, u
 
 #[test]
 fn devices_and_ranks_do_not_matter() {
-    let others = places(&[3], &[1, 2]);
-    require_equal_bits(BOTH, "run.precision=single", &others);
-    require_equal_bits(RANDOM, "run.precision=double", &others);
+    require_equal_bits(BOTH, "run.precision=single", &places(&[], &[2]));
+    require_equal_bits(RANDOM, "run.precision=double", &places(&[3], &[1]));
 }
 
 /// A run that is resumed, with a later end, has the snapshots of a run to that end.

@@ -241,9 +241,8 @@ derived = ["cooling_time"]
 
 #[test]
 fn devices_and_ranks_do_not_matter() {
-    let others = places(&[2], &[1]);
-    require_equal_bits(REACTING, "run.precision=double", &others);
-    require_equal_bits(RADIATING, "run.precision=single", &others);
+    require_equal_bits(REACTING, "run.precision=double", &places(&[2], &[1]));
+    require_equal_bits(RADIATING, "run.precision=single", &places(&[], &[2]));
 }
 
 /// A run that is resumed has the snapshots of a run without a stop.

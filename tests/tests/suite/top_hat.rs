@@ -72,7 +72,7 @@ fn a_top_hat_starts_on_the_exact_solution() {
 #[test]
 fn a_top_hat_has_the_turnaround_of_the_exact_solution() {
     let settings = [
-        "domain.cells=[48, 48, 48]",
+        "domain.cells=[40, 40, 40]",
         "cosmology.end_redshift=0.85",
         "cosmology.redshifts=[]",
     ];
@@ -80,7 +80,7 @@ fn a_top_hat_has_the_turnaround_of_the_exact_solution() {
     let mut radii = Vec::new();
     loop {
         let [a] = stepper.columns(["scale_factor"]);
-        let density = central_density(&mut stepper, 64.0 / 48.0);
+        let density = central_density(&mut stepper, 64.0 / 40.0);
         radii.push((a, a / density.cbrt()));
         if a > 0.54 {
             break;
