@@ -294,9 +294,9 @@ fn floors_have_the_same_bits_everywhere_and_gains_survive_a_restart() {
         let settings = [&ALL[..], &["output.final=true", end]].concat();
         run_into(&place.run(), resume, BLAST, &settings).unwrap_or_else(|e| panic!("{e}"));
     };
-    run(&scratch[0], false, "time.max_steps=3");
+    run(&scratch[0], false, "time.max_steps=2");
     run(&scratch[1], false, "time.max_steps=1");
-    run(&scratch[1], true, "time.max_steps=3");
+    run(&scratch[1], true, "time.max_steps=2");
     let [whole, parts] = scratch.each_ref().map(|place| last_row(&place.run()));
     let gains = |(name, _): &(&String, &String)| name.starts_with("floors_");
     let [whole, parts] = [&whole, &parts].map(|row| row.iter().filter(gains).collect::<Vec<_>>());

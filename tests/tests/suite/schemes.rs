@@ -21,7 +21,7 @@ pressure   = "0.5 + 0.1*sin(20*t)"
 velocity_x = "0.4"
 scalars    = { dye = "0.5" }
 [domain]
-cells    = [16, 16, 16]
+cells    = [16, 16, 8]
 boundary = { x = ["inflow", "diode"], y = ["reflecting", "outflow"], z = "periodic" }
 [time]
 end = 1.0

@@ -97,7 +97,7 @@ fn a_sound_wave_converges_at_second_order() {
             "hydro.variables=primitive",
             "hydro.variables=characteristic",
         ] {
-            let order = order(32, true, &[scheme, variables]);
+            let order = order(16, true, &[scheme, variables]);
             assert!(order >= 1.9, "{scheme}, {variables}: order {order}");
         }
     }

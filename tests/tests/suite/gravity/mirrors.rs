@@ -215,8 +215,6 @@ fn potentials_beside_mirrors_are_identical_on_ranks_and_devices() {
     // ranks in one precision, devices in the other
     for (faces, precision, places) in [
         (open, "run.precision=double", places(&[3], &[])),
-        (closed, "run.precision=double", places(&[3], &[])),
-        (open, "run.precision=single", places(&[], &[1])),
         (closed, "run.precision=single", places(&[], &[2])),
     ] {
         let ball = ball(["x", "y", "(z-1.5)"]);
