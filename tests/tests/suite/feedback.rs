@@ -465,7 +465,13 @@ fn a_wind_gives_mass_and_energy() {
     let text = with_wind();
     for precision in ["double", "single"] {
         let precision = format!("run.precision={precision}");
-        let settings = [&*precision, "feedback.delay=1", "hydro.dual_energy=true"];
+        // on one level: where cells have children, the means of their velocities are an approximation
+        let settings = [
+            &*precision,
+            "feedback.delay=1",
+            "hydro.dual_energy=true",
+            "mesh.max_level=0",
+        ];
         let mut stepper = Stepper::new(&text, &settings);
         let before = stepper.0.with(|sim| totals(sim));
         stepper.steps(4);
