@@ -122,7 +122,6 @@ fn corrected_and_retried_steps_are_identical_on_the_device() {
         "time.courant=0.9",
         "time.max_steps=4",
     ];
-    let hard = [&hard[..], &["domain.cells=[16,8,8]"]].concat();
     assert!(!agree(BLAST, &hard), "the case is too easy");
     // single precision holds no colder gas
     let single = [
