@@ -240,7 +240,7 @@ fn ranks_on_devices_are_identical() {
         2,
         &[2],
     );
-    let hard = [HARD, &["domain.cells=[16,8,8]", device]].concat();
-    let ends = same(BLAST, &hard, 4, &[2]);
+    let hard = [HARD, &[HALF, device]].concat();
+    let ends = same(BLAST, &hard, 4, &[3]);
     was_hard(&ends);
 }
