@@ -245,7 +245,7 @@ struct CellCorrections<'a, R> {
     rules: Option<&'a StateFunctions<R>>,
 }
 
-/// A state, of which the leading components are used.
+/// Values of the components in a cell; the rest of the array is unused.
 type State<R> = [R; MAX_COMPONENTS];
 
 /// Adds the corrections of the three axes in a sum that does not depend on their order. Returns the number of repaired

@@ -29,7 +29,7 @@ pub struct StarFormationConfig {
     /// Stars form where gas converges only: the divergence of the velocity is negative.
     #[key(default = false)]
     pub converging: bool,
-    /// Largest virial parameter of the gas from which stars form, (|div v|^2 + |curl v|^2)/(2 G rho) (Hopkins et al. 2013, eq. 3). Gas that
+    /// Largest virial parameter of the gas from which stars form, (|div v|^2 + |curl v|^2)/(2 G rho) (Hopkins et al. 2013). Gas that
     /// is bound by its gravity against its motion has values below 1.
     #[key(above = 0.0)]
     pub virial_parameter: Option<f64>,
